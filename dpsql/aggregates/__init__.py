@@ -1,0 +1,66 @@
+"""Aggregates: one file each, found by a scan of this package.
+
+An aggregate module exports AGGREGATE. It says how its SQL is read, which bases can serve it, and how the basis's
+noisy sums become its number. Anything else that aggregates is refused.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from sqlglot import exp
+
+from dpsql.aggregates.aggregate import Aggregate, CallShape
+from dpsql.expressions import refuse, show
+
+_REFUSALS: dict[type[exp.Expression], str] = {
+    exp.Min: "the smallest value is one person's value; count rows below a bound: COUNT(*) FILTER (WHERE x < 10)",
+    exp.Max: "the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)",
+}
+_GENERAL_HINT = "use COUNT, SUM or AVG"
+
+
+@cache
+def found() -> dict[str, Aggregate]:
+    """Every aggregate of this package by name."""
+    result = {}
+    for module in pkgutil.iter_modules(__path__):
+        aggregate = getattr(importlib.import_module(f"{__name__}.{module.name}"), "AGGREGATE", None)
+        if isinstance(aggregate, Aggregate):
+            result[aggregate.name] = aggregate
+    return result
+
+
+def named(name: str) -> Aggregate:
+    return found()[name]
+
+
+@cache
+def _by_node() -> dict[type[exp.Expression], Aggregate]:
+    return {node: aggregate for aggregate in found().values() for node in aggregate.nodes}
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Whether a node is an aggregate function call, supported or not, with its FILTER if it has one."""
+    if isinstance(node, (exp.Filter, exp.WithinGroup)):
+        return True
+    return isinstance(node, exp.AggFunc) and not isinstance(node, exp.Window)
+
+
+def read_call(node: exp.Expression) -> CallShape:
+    """The aggregate that a call names, with its argument and condition; refused where there is none."""
+    condition = None
+    call = node
+    if isinstance(node, exp.Filter):
+        call, condition = node.this, node.expression.this
+    aggregate = _by_node().get(type(call))
+    if aggregate is None:
+        hint = _REFUSALS.get(type(call), _GENERAL_HINT)
+        raise refuse(call, f"the aggregate {show(call)} isn't supported", hint)
+    shape = aggregate.read(call)
+    if condition is not None:
+        both = condition if shape.condition is None else exp.and_(condition.copy(), shape.condition.copy())
+        shape = CallShape(shape.aggregate, shape.argument, both)
+    return shape

@@ -1,0 +1,150 @@
+"""What an aggregate is, and the bases that aggregates are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from dpsql.expressions import Compiler, Typed, refuse, show
+from dpsql.privacy.sensitivity import Part
+
+Integers = npt.NDArray[Any]
+"""An array of exact integers: int64, or Python ints where int64 would not hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The public grid of one measure: values lower + index·grain, index in [0, cells]."""
+
+    lower: Fraction
+    grain: Fraction
+    cells: int
+
+    @property
+    def upper(self) -> Fraction:
+        return self.lower + self.grain * self.cells
+
+    @property
+    def low_steps(self) -> int:
+        """The lower end in grains: an integer, because the ends are widened outward to the grid."""
+        return int(self.lower / self.grain)
+
+    @property
+    def high_steps(self) -> int:
+        return self.low_steps + self.cells
+
+    @property
+    def magnitude(self) -> int:
+        """The largest absolute value of the interval, in grains."""
+        return max(abs(self.low_steps), abs(self.high_steps))
+
+
+NO_GRID = Grid(Fraction(0), Fraction(1), 0)
+
+
+class Basis(Enum):
+    """The sets of noisy sums that numbers are computed from. Each is charged once, whoever uses it.
+
+    ROWS       R: the rows. Each adds 1.
+    PRESENT    P: the rows with a value. Each adds 1.
+    SUM        the values themselves in grains; each adds at most the interval's magnitude.
+    ENDPOINTS  low = Σ (cells − i), high = Σ i: a row with a value adds `cells` to the two together, so both get the
+               full ε; a row without adds nothing. (ACCURACY: for L = 0 the sum is as exact as alone.)
+    ENDPOINTS_AND_NULLS  the same and the number of rows without a value: a row adds either to low and high, or 1 to
+               the third, never to both.
+    """
+
+    ROWS = "rows"
+    PRESENT = "present"
+    SUM = "sum"
+    ENDPOINTS = "endpoints"
+    ENDPOINTS_AND_NULLS = "endpoints and nulls"
+
+    def parts(self, grid: Grid) -> tuple[Part, ...]:
+        n = grid.cells
+        match self:
+            case Basis.ROWS:
+                return (Part("rows", 1, rows=1),)
+            case Basis.PRESENT:
+                return (Part("present", 1, present=1),)
+            case Basis.SUM:
+                return (Part("sum", grid.magnitude, present=grid.low_steps, index=1),)
+            case Basis.ENDPOINTS:
+                return Part("low", n, present=n, index=-1), Part("high", n, index=1)
+            case Basis.ENDPOINTS_AND_NULLS:
+                return (*Basis.ENDPOINTS.parts(grid), Part("nulls", 1, rows=1, present=-1))
+
+
+Noisy = Mapping[str, Integers]
+"""A basis's noisy parts by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallShape:
+    """An aggregate call as written: its name, argument (None: whole rows) and condition."""
+
+    aggregate: str
+    argument: exp.Expression | None
+    condition: exp.Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The scales that decide a number's error: `scale` is 1/ε of the basis, in units of the part."""
+
+    scale: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to compute an aggregate: from which basis, how, and with what error.
+
+    variance     of the number at ε = 1, relative to what one row can add at most (squared): compares ways
+    combine      noisy parts and grid to the numbers (int64 or float64), one per key
+    half_width   (1/ε, grid, level) to the half-width of the number's interval, None where it depends on the answer
+    half_widths  the same for each number, from the noisy parts, where it does
+    """
+
+    basis: Basis
+    variance: float
+    combine: Callable[[Noisy, Grid], npt.NDArray[Any]]
+    half_width: Callable[[Fraction, Grid, float], float] | None
+    half_widths: Callable[[Noisy, Fraction, Grid, float], npt.NDArray[np.float64]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One SQL aggregate.
+
+    read    a call's node to its shape, or a refusal
+    accept  checks (and where needed converts) the typed argument
+    ways    (does the measure have an argument, may it be NULL, its grid at ε = 1) to the ways to compute it, best
+            known first
+    column  the SQL type of the result, given the argument
+    """
+
+    name: str
+    nodes: tuple[type[exp.Expression], ...]
+    read: Callable[[exp.Expression], CallShape]
+    accept: Callable[[Compiler, exp.Expression, Typed], Typed]
+    ways: Callable[[Typed | None, Grid], tuple[Way, ...]]
+    column: Callable[[Typed | None], str]
+
+
+def only_argument(node: exp.Expression, name: str) -> exp.Expression:
+    """The single plain argument of a call; DISTINCT, ORDER BY and extra arguments are refused."""
+    extra = [k for k, v in node.args.items() if v and k not in ("this", "big_int")]
+    argument = node.this
+    if isinstance(argument, exp.Distinct):
+        hint = f"use {name}(…) without DISTINCT"
+        raise refuse(node, f"{show(node)}: DISTINCT inside an aggregate isn't supported", hint)
+    if extra or isinstance(argument, exp.Order) or argument is None:
+        raise refuse(node, f"{show(node)} isn't supported", f"write {name}(expression)")
+    return argument

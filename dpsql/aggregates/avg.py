@@ -1,0 +1,60 @@
+"""AVG(x)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, only_argument
+from dpsql.aggregates.numbers import endpoint_total, largest
+from dpsql.aggregates.sum import bounded_number
+from dpsql.expressions import Compiler, Typed
+from dpsql.privacy.interval import two_laplace_quantile
+
+
+def _read(node: exp.Expression) -> CallShape:
+    return CallShape("avg", only_argument(node, "AVG"))
+
+
+def _accept(compiler: Compiler, node: exp.Expression, typed: Typed) -> Typed:
+    return bounded_number(compiler, node, typed, "AVG")
+
+
+def _share(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
+    """high / (low + high), the mean's place between the bounds, in [0, 1]; at least one row is assumed."""
+    total = endpoint_total(noisy)
+    if largest(total) >= 2**53:
+        rows = [max(int(t), grid.cells) for t in total]
+        shares = [float(Fraction(int(h), t)) for h, t in zip(noisy["high"], rows, strict=True)]
+        return np.clip(np.array(shares, dtype=np.float64), 0.0, 1.0)
+    return np.clip(noisy["high"] / np.maximum(total, grid.cells).astype(np.float64), 0.0, 1.0)
+
+
+def _combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+    share = _share(noisy, grid)
+    low, high = float(grid.lower), float(grid.upper)
+    return np.clip(low * (1.0 - share) + high * share, low, high)
+
+
+def _half_widths(noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> npt.NDArray[np.float64]:
+    """q(θ)/n at the answer θ, q the quantile of |(θ − L)X + (U − θ)Y| for two Laplace(1/ε): see interval.py."""
+    share = _share(noisy, grid)
+    rows = np.maximum(endpoint_total(noisy).astype(np.float64) / grid.cells, 1.0)
+    width = float(grid.upper - grid.lower)
+    steps = np.linspace(0.0, 1.0, 65)
+    table = np.array([two_laplace_quantile(s, 1.0 - s, level) for s in steps])
+    return width * float(scale) * np.interp(share, steps, table) / rows
+
+
+def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
+    return tuple(
+        Way(basis, 8.0, _combine, None, _half_widths)
+        for basis in (Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS)
+    )
+
+
+AGGREGATE = Aggregate("avg", (exp.Avg,), _read, _accept, _ways, lambda _: "DOUBLE")

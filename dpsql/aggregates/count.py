@@ -1,0 +1,74 @@
+"""COUNT(*), COUNT(x), COUNT_IF(p)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy.typing as npt
+from sqlglot import exp
+
+from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way
+from dpsql.aggregates.numbers import as_bigint, endpoint_count, weighted
+from dpsql.expressions import Compiler, Typed, refuse, show
+from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width
+
+
+def _read(node: exp.Expression) -> CallShape:
+    if isinstance(node, exp.CountIf):
+        return CallShape("count", None, node.this)
+    argument = node.this
+    if isinstance(argument, exp.Distinct):
+        raise refuse(
+            node, f"{show(node)}: COUNT(DISTINCT …) isn't supported", "count per group: GROUP BY a declared key"
+        )
+    if node.args.get("expressions"):
+        raise refuse(node, f"{show(node)} has more than one argument", "write COUNT(*) or COUNT(x)")
+    if argument is None or isinstance(argument, (exp.Star, exp.Literal, exp.Boolean)):
+        return CallShape("count", None)
+    return CallShape("count", argument)
+
+
+def _accept(compiler: Compiler, node: exp.Expression, typed: Typed) -> Typed:
+    return typed
+
+
+def _part(name: str) -> Way:
+    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+        return as_bigint(noisy[name])
+
+    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
+        return float(laplace_half_width(scale, level))
+
+    return Way(Basis.ROWS if name == "rows" else Basis.PRESENT, 2.0, combine, half_width)
+
+
+def _from_endpoints(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+    return as_bigint(endpoint_count(noisy, grid))
+
+
+def _from_endpoints_and_nulls(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+    return as_bigint(weighted(1, endpoint_count(noisy, grid), 1, noisy["nulls"]))
+
+
+def _endpoint_half_width(terms: int) -> Any:
+    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
+        return laplace_sum_half_width([float(scale)] * terms, level)
+
+    return half_width
+
+
+PRESENT_WAYS = (
+    _part("present"),
+    Way(Basis.ENDPOINTS, 4.0, _from_endpoints, _endpoint_half_width(2)),
+    Way(Basis.ENDPOINTS_AND_NULLS, 4.0, _from_endpoints, _endpoint_half_width(2)),
+)
+ROW_WAY = _part("rows")
+ROWS_FROM_NULLABLE = Way(Basis.ENDPOINTS_AND_NULLS, 6.0, _from_endpoints_and_nulls, _endpoint_half_width(3))
+
+
+def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
+    return (ROW_WAY,) if argument is None else PRESENT_WAYS
+
+
+AGGREGATE = Aggregate("count", (exp.Count, exp.CountIf), _read, _accept, _ways, lambda _: "BIGINT")

@@ -1,0 +1,69 @@
+"""Arithmetic on noisy integers: exact, in int64 where it fits and in Python integers where it doesn't."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsql.aggregates.aggregate import Grid, Integers, Noisy
+
+INT64_MAX = 2**63 - 1
+
+
+def largest(values: Integers) -> int:
+    """The largest absolute value of an array, as a Python int (0 for an empty one)."""
+    if not values.size:
+        return 0
+    return max(abs(int(values.max())), abs(int(values.min())))
+
+
+def weighted(a: int, x: Integers, b: int, y: Integers) -> Integers:
+    """a·x + b·y, exact."""
+    if abs(a) * largest(x) + abs(b) * largest(y) > INT64_MAX:
+        x, y = x.astype(object), y.astype(object)
+    return a * x + b * y
+
+
+def rounded_quotient(x: Integers, divisor: int) -> Integers:
+    """x / divisor to the nearest integer, halves upward."""
+    if divisor == 1:
+        return x
+    if 2 * largest(x) + divisor > INT64_MAX:
+        x = x.astype(object)
+    return (2 * x + divisor) // (2 * divisor)
+
+
+def as_bigint(values: Integers) -> npt.NDArray[np.int64]:
+    """Whole numbers as BIGINT, moved to its ends where they don't fit (they are noisy: nothing is learned)."""
+    if values.dtype == np.int64:
+        return values
+    clipped = [min(max(int(v), -INT64_MAX), INT64_MAX) for v in values]
+    return np.array(clipped, dtype=np.int64)
+
+
+def as_double(values: Integers, unit: Fraction) -> npt.NDArray[np.float64]:
+    """values·unit in DOUBLE."""
+    if values.dtype == object:
+        return np.array([float(Fraction(int(v)) * unit) for v in values], dtype=np.float64)
+    if unit.numerator == 1:
+        return values / float(unit.denominator)
+    return values * float(unit)
+
+
+def endpoint_total(noisy: Noisy) -> Integers:
+    """low + high: the noisy number of rows with a value, times cells."""
+    return weighted(1, noisy["low"], 1, noisy["high"])
+
+
+def endpoint_count(noisy: Noisy, grid: Grid) -> Integers:
+    return rounded_quotient(endpoint_total(noisy), grid.cells)
+
+
+def endpoint_sum(noisy: Noisy, grid: Grid) -> Integers:
+    """(L·low + U·high) in grains, times cells."""
+    return weighted(grid.low_steps, noisy["low"], grid.high_steps, noisy["high"])
+
+

@@ -1,0 +1,82 @@
+"""SUM(x)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy.typing as npt
+from sqlglot import exp
+
+from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, only_argument
+from dpsql.aggregates.numbers import as_bigint, as_double, endpoint_sum, rounded_quotient
+from dpsql.expressions import Compiler, Typed, as_number, refuse, show, unbounded_error
+from dpsql.policy import Kind
+from dpsql.privacy.interval import laplace_half_width, two_laplace_quantile
+
+
+def _read(node: exp.Expression) -> CallShape:
+    return CallShape("sum", only_argument(node, "SUM"))
+
+
+def bounded_number(compiler: Compiler, node: exp.Expression, typed: Typed, name: str) -> Typed:
+    """A numeric argument with finite bounds, or a refusal that says how to give them."""
+    typed = as_number(typed)
+    if not typed.set.numeric:
+        raise refuse(node, f"{name}({show(node)}) needs a number, not {typed.kind.value}")
+    if not typed.set.bounds.bounded:
+        raise unbounded_error(compiler, node, f"{name}({show(node)}) needs bounds")
+    return typed
+
+
+def _accept(compiler: Compiler, node: exp.Expression, typed: Typed) -> Typed:
+    return bounded_number(compiler, node, typed, "SUM")
+
+
+def _is_integer(argument: Typed | None) -> bool:
+    return argument is not None and argument.kind is Kind.INTEGER
+
+
+def _direct(integer: bool) -> Way:
+    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+        if integer:
+            return as_bigint(noisy["sum"] * int(grid.grain) if grid.grain == 1 else _scaled(noisy["sum"], grid))
+        return as_double(noisy["sum"], grid.grain)
+
+    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
+        return float(laplace_half_width(scale * grid.magnitude, level) * grid.grain)
+
+    return Way(Basis.SUM, 2.0, combine, half_width)
+
+
+def _scaled(values: npt.NDArray[Any], grid: Grid) -> npt.NDArray[Any]:
+    return values.astype(object) * int(grid.grain)
+
+
+def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
+    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+        total = endpoint_sum(noisy, grid)
+        if integer:
+            return as_bigint(rounded_quotient(_scaled(total, grid) if grid.grain != 1 else total, grid.cells))
+        return as_double(total, grid.grain / grid.cells)
+
+    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
+        return two_laplace_quantile(float(abs(grid.lower)), float(abs(grid.upper)), level) * float(scale)
+
+    low, high = float(grid.low_steps), float(grid.high_steps)
+    variance = 2 * (low * low + high * high) / (max(abs(low), abs(high)) ** 2 or 1.0)
+    return Way(basis, variance, combine, half_width)
+
+
+def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
+    integer = _is_integer(argument)
+    return (
+        _direct(integer),
+        _from_endpoints(Basis.ENDPOINTS, integer, grid),
+        _from_endpoints(Basis.ENDPOINTS_AND_NULLS, integer, grid),
+    )
+
+
+AGGREGATE = Aggregate(
+    "sum", (exp.Sum,), _read, _accept, _ways, lambda a: "BIGINT" if _is_integer(a) else "DOUBLE"
+)

@@ -1,0 +1,270 @@
+"""From a query and an ε to the noise of every number: bases, grids, scales, total loss.
+
+The plan is a function of SQL, policy and ε alone (PROOFS: nothing in it may depend on data).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql import aggregates
+from dpsql.aggregates.aggregate import NO_GRID, Basis, Grid, Way
+from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE
+from dpsql.errors import InvalidParameter, UnsupportedQuery
+from dpsql.expressions import Typed
+from dpsql.policy import Kind, PrivacySettings
+from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.sensitivity import Part, joint_bound
+from dpsql.query import Call, Measure, Query, ReleaseQuery
+
+LN_2_64 = Fraction(4_436_142, 100_000)
+"""Just above ln(2^64): a discrete Laplace draw beyond scale·ln(2^64) has probability below 2^-63."""
+LARGEST_NOISE = 2**62
+MAX_DOUBLE_CELLS = 2**50
+"""Index arithmetic in DOUBLE is exact to the nearest integer up to here."""
+MAX_CELLS = 2**62
+"""2^40 rows of indices up to here stay below 2^102, far inside HUGEINT."""
+MAX_CALLS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class BasisPlan:
+    """One basis of a release: noise of scale part.unit / epsilon is added to each part."""
+
+    basis: Basis
+    measure: Measure
+    grid: Grid
+    parts: tuple[Part, ...]
+    epsilon: Fraction
+
+    @property
+    def loss(self) -> Fraction:
+        """The privacy loss of releasing all parts, worked out from the parts themselves."""
+        return self.epsilon * joint_bound(self.parts, self.grid.cells)
+
+    def scale(self, part: Part) -> Fraction:
+        return part.unit / self.epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class NumberPlan:
+    """One distinct aggregate call: computed in `way` from basis number `basis` of its release."""
+
+    call: Call
+    basis: int
+    way: Way
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePlan:
+    query: ReleaseQuery
+    bases: tuple[BasisPlan, ...]
+    numbers: tuple[NumberPlan, ...]
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        if self.loss > self.epsilon:
+            raise AssertionError("a release would lose more than its share of epsilon")
+
+    @property
+    def loss(self) -> Fraction:
+        """Bases add (each reads all rows); the groups of one release don't: a row is in one group."""
+        return sum((b.loss for b in self.bases), Fraction(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole statement: what is released with which noise, what is charged, and what is done with the numbers."""
+
+    releases: tuple[ReleasePlan, ...]
+    outer: exp.Expression
+    public_tables: frozenset[str]
+    epsilon: Fraction
+    charge: PrivacyLoss
+
+
+def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) -> Plan:
+    """Split ε over the statement's releases, and each share over the bases of least total variance."""
+    check_epsilon(settings, epsilon)
+    if not query.releases:
+        return Plan((), query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)))
+    share = epsilon / len(query.releases)
+    releases = tuple(_plan_release(release, share) for release in query.releases)
+    charge = PrivacyLoss(max(epsilon, settings.min_epsilon))
+    return Plan(releases, query.outer, query.public_tables, epsilon, charge)
+
+
+def check_epsilon(settings: PrivacySettings, epsilon: Fraction) -> None:
+    if epsilon <= 0:
+        raise InvalidParameter(f"epsilon must be positive, not {epsilon}")
+    if settings.max_epsilon is not None and epsilon > settings.max_epsilon:
+        ceiling = float(settings.max_epsilon)
+        raise InvalidParameter(
+            f"epsilon {float(epsilon):g} is above the policy's max_epsilon {ceiling:g}",
+            hint=f"ask for epsilon {ceiling:g} or less",
+        )
+
+
+# ---------------------------------------------------------------------------------------------- bases
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A set of bases with the way and basis of each call."""
+
+    bases: tuple[tuple[Basis, Measure], ...]
+    numbers: tuple[tuple[int, Way], ...]
+
+    @property
+    def cost(self) -> float:
+        """Total relative variance when ε is shared equally: each basis gets ε / their number."""
+        return sum(way.variance for _, way in self.numbers) * len(self.bases) ** 2
+
+
+def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
+    if len(query.calls) > MAX_CALLS:
+        raise UnsupportedQuery(f"the query has {len(query.calls)} aggregates; at most {MAX_CALLS} are allowed")
+    choice = _choose(query.calls)
+    share = epsilon / len(choice.bases)
+    bases = tuple(_basis_plan(basis, measure, share) for basis, measure in choice.bases)
+    numbers = tuple(
+        NumberPlan(call, index, way) for call, (index, way) in zip(query.calls, choice.numbers, strict=True)
+    )
+    return ReleasePlan(query, bases, numbers, epsilon)
+
+
+def _choose(calls: tuple[Call, ...]) -> _Choice:
+    """The bases of least total variance, found by improving one measure at a time from two starting points."""
+    measures = {c.measure.identity: c.measure for c in calls if c.measure.argument is not None}
+    modes = {identity: list(_modes(measure, calls)) for identity, measure in measures.items()}
+    best: _Choice | None = None
+    for start in (0, -1):
+        chosen = {identity: options[start] for identity, options in modes.items()}
+        current = _assign(calls, measures, chosen)
+        improved = True
+        while improved:
+            improved = False
+            for identity, options in modes.items():
+                for option in options:
+                    candidate = _assign(calls, measures, {**chosen, identity: option})
+                    if candidate.cost < current.cost:
+                        chosen[identity], current, improved = option, candidate, True
+        if best is None or current.cost < best.cost:
+            best = current
+    assert best is not None
+    return best
+
+
+_Mode = tuple[Basis, ...]
+
+
+def _modes(measure: Measure, calls: tuple[Call, ...]) -> Iterator[_Mode]:
+    """The sets of bases that can serve all calls over one measure, fewest noisy sums first."""
+    wanted = {c.aggregate for c in calls if c.measure.identity == measure.identity}
+    for mode in (
+        (Basis.PRESENT,),
+        (Basis.SUM,),
+        (Basis.SUM, Basis.PRESENT),
+        (Basis.ENDPOINTS,),
+        (Basis.ENDPOINTS_AND_NULLS,),
+    ):
+        if all(any(way.basis in mode for way in _ways(name, measure)) for name in wanted):
+            yield mode
+
+
+def _ways(name: str, measure: Measure) -> tuple[Way, ...]:
+    grid = natural_grid(measure.argument) if measure.argument is not None else NO_GRID
+    return aggregates.named(name).ways(measure.argument, grid)
+
+
+def _assign(
+    calls: tuple[Call, ...], measures: dict[tuple[str, str], Measure], modes: dict[tuple[str, str], _Mode]
+) -> _Choice:
+    bases = [(basis, measures[identity]) for identity, mode in modes.items() for basis in mode]
+    numbers = []
+    for call in calls:
+        options = list(_options(call, bases))
+        if not options:
+            bases.append((Basis.ROWS, call.measure))
+            options = [(len(bases) - 1, ROW_WAY)]
+        numbers.append(min(options, key=lambda option: option[1].variance))
+    choice = _Choice(tuple(bases), tuple(numbers))
+    return choice
+
+
+def _options(call: Call, bases: list[tuple[Basis, Measure]]) -> Iterator[tuple[int, Way]]:
+    """The ways in which the bases at hand give a call's number."""
+    for index, (basis, measure) in enumerate(bases):
+        if measure.identity == call.measure.identity:
+            yield from ((index, w) for w in _ways(call.aggregate, measure) if w.basis is basis)
+        elif call.measure.argument is None and measure.argument is not None:
+            if measure.identity[1] != call.measure.identity[1]:
+                continue
+            # COUNT(*) beside a measure under the same filter: a column that is declared not NULL counts all rows.
+            if basis is Basis.ENDPOINTS_AND_NULLS:
+                yield index, ROWS_FROM_NULLABLE
+            elif not measure.argument.set.nullable:
+                yield from ((index, way) for way in PRESENT_WAYS if way.basis is basis)
+
+
+# ---------------------------------------------------------------------------------------------- grids
+
+
+def natural_grid(argument: Typed) -> Grid:
+    """The grid of an argument's type, before it is fitted to ε; no cells where it has none or is constant."""
+    value_set = argument.set
+    if not value_set.numeric or not value_set.bounds.bounded:
+        return NO_GRID
+    lower, upper = Fraction(value_set.bounds.lower), Fraction(value_set.bounds.upper)
+    return _widened(lower, upper, _natural_grain(value_set.kind, value_set.grain, argument, upper - lower))
+
+
+def _natural_grain(kind: Kind, grain: Fraction | None, argument: Typed, width: Fraction) -> Fraction:
+    if kind is Kind.INTEGER:
+        return Fraction(1)
+    if kind is Kind.DECIMAL:
+        return Fraction(1, 10 ** (argument.set.type.scale or 0))
+    if grain is not None:
+        return grain
+    if width == 0:
+        return Fraction(1)
+    return _power_of_two_below(width / 2**30)
+
+
+def _power_of_two_below(value: Fraction) -> Fraction:
+    """The largest power of two ≤ value."""
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    power = Fraction(2) ** exponent
+    return power if power <= value else power / 2
+
+
+def _widened(lower: Fraction, upper: Fraction, grain: Fraction) -> Grid:
+    if lower == upper:
+        return Grid(lower, abs(lower) or Fraction(1), 0)
+    first, last = math.floor(lower / grain), math.ceil(upper / grain)
+    return Grid(first * grain, grain, last - first)
+
+
+def _basis_plan(basis: Basis, measure: Measure, epsilon: Fraction) -> BasisPlan:
+    grid = natural_grid(measure.argument) if measure.argument is not None else NO_GRID
+    if measure.argument is not None and grid.cells:
+        grid = _fitted(basis, measure.argument, grid, epsilon)
+    return BasisPlan(basis, measure, grid, basis.parts(grid), epsilon)
+
+
+def _fitted(basis: Basis, argument: Typed, grid: Grid, epsilon: Fraction) -> Grid:
+    """The grid, coarser by powers of two until indices, sums and noise fit their types."""
+    limit = MAX_CELLS if argument.kind is not Kind.DOUBLE else MAX_DOUBLE_CELLS
+    lower, upper = Fraction(argument.set.bounds.lower), Fraction(argument.set.bounds.upper)
+    grain = grid.grain
+    while True:
+        grid = _widened(lower, upper, grain)
+        widest = max((part.unit for part in basis.parts(grid)), default=1)
+        if grid.cells <= limit and LN_2_64 * widest / epsilon < LARGEST_NOISE:
+            return grid
+        grain *= 2

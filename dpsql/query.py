@@ -1,0 +1,119 @@
+"""What analysis finds in a statement: the releases that it needs, and what is done with their noisy numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.expressions import Typed
+from dpsql.policy import Kind, Table
+from dpsql.valueset import Literal, ValueSet
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDomain:
+    """The public values of one group key, in the order in which they are printed.
+
+    Either an explicit list, or the arithmetic progression first, first + step, … of `count` numbers; `null` adds SQL
+    NULL as the last key. The engine sends a key as its code: text as it is, any other value divided by `step`, as
+    an integer.
+    """
+
+    kind: Kind
+    values: tuple[Literal, ...] | None
+    first: int = 0
+    step: Fraction = Fraction(1)
+    count: int = 0
+    null: bool = False
+
+    @property
+    def size(self) -> int:
+        return self.count + self.null
+
+    def codes(self) -> tuple[int | str, ...]:
+        """The codes of an explicit list, in order (without NULL)."""
+        assert self.values is not None
+        return tuple(v if isinstance(v, str) else int(Fraction(v or 0) / self.step) for v in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One GROUP BY expression over private rows.
+
+    code   SQL of the key's code, NULL where the key is NULL
+    guard  SQL conditions without which a row's key is outside the domain; such rows are dropped
+    """
+
+    text: str
+    code: exp.Expression
+    guards: tuple[exp.Expression, ...]
+    domain: KeyDomain
+    set: ValueSet
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What an aggregate counts or adds: rows that pass `filter`, with the value `argument` (None: whole rows)."""
+
+    argument: Typed | None
+    filter: exp.Expression | None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        argument = "*" if self.argument is None else self.argument.sql.sql("duckdb")
+        return argument, "" if self.filter is None else self.filter.sql("duckdb")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One distinct aggregate call: which aggregate (a name of the `aggregates` package) over which measure."""
+
+    aggregate: str
+    measure: Measure
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseQuery:
+    """One SELECT that aggregates private rows."""
+
+    table: Table
+    where: tuple[exp.Expression, ...]
+    keys: tuple[Key, ...]
+    calls: tuple[Call, ...]
+
+    @property
+    def cells(self) -> int:
+        size = 1
+        for key in self.keys:
+            size *= key.domain.size
+        return size
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An analysed statement: `outer` reads the tables `release_name(0)`, … and public tables, in the scratch engine."""
+
+    releases: tuple[ReleaseQuery, ...]
+    outer: exp.Expression
+    public_tables: frozenset[str]
+
+
+def release_name(index: int) -> str:
+    """The scratch table that holds a release."""
+    return f"_dpsql_release_{index}"
+
+
+def key_name(index: int) -> str:
+    return f"key_{index}"
+
+
+def number_name(index: int) -> str:
+    return f"number_{index}"
+
+
+def half_width_name(index: int) -> str:
+    return f"half_width_{index}"
