@@ -88,7 +88,7 @@ def compose(
     except _Stop:
         return None, builder.used
     except yaml.MarkedYAMLError as error:
-        _report_syntax(error, problems)
+        _report_syntax(error, text, problems)
         return None, builder.used
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
@@ -109,10 +109,13 @@ def compose(
     return builder.root, builder.used
 
 
-def _report_syntax(error: yaml.MarkedYAMLError, problems: Problems) -> None:
+def _report_syntax(error: yaml.MarkedYAMLError, text: str, problems: Problems) -> None:
     mark = error.problem_mark or error.context_mark
     what = error.problem or error.context or "this can't be read"
-    if "\\t" in what:
+    lines = text.split("\n")
+    if "but got '{'" in what and mark and mark.line < len(lines) and "${" in lines[mark.line]:
+        hint = "{ } can't hold an unquoted ${NAME}: write it on a line of its own, key: ${NAME}"
+    elif "\\t" in what:
         hint = "indent with spaces, never with tabs"
     elif "mapping values are not allowed" in what or "could not find expected ':'" in what:
         hint = "check the indentation, write a space after each colon, and quote text that contains ': '"

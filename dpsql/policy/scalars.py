@@ -2,8 +2,8 @@
 
 PyYAML's own resolver follows YAML 1.1: `1e-6` is text to it, `010` is 8, `12:30:00` is 45000, `NO` is false.
 
-One deviation from the core schema: a number with leading zeros (`010`, `02139`) is text, not 10 and 2139. It is
-a code (a postcode, an article number), and where a number is wanted, the text is refused rather than misread.
+One deviation from the core schema: a number with leading zeros (`010`, `02139`) is text, not 10 and 2139. It
+is a code (a postcode, an article number); where a number is wanted, the text is refused rather than misread.
 """
 
 from __future__ import annotations

@@ -135,6 +135,7 @@ class Section:
         self.path = path
         self._problems = problems
         self._nodes: dict[str, tuple[Scalar, Node]] = {}
+        self._misspelt: set[str] = set()
         for name, value in node.items:
             if name.text in KEYS[kind]:
                 self._nodes[name.text] = (name, value)
@@ -149,6 +150,7 @@ class Section:
         meant = similar(name.text, known)
         elsewhere = [other for other, keys in KEYS.items() if name.text in keys]
         if meant:
+            self._misspelt.add(meant)
             hint = f"did you mean {quoted(meant)}?"
         elif elsewhere:
             hint = f"{quoted(name.text)} belongs into {one_of(elsewhere)}"
@@ -169,8 +171,8 @@ class Section:
         self._problems.add(self.line_of(key), message, hint)
 
     def require(self, key: str, hint: str) -> bool:
-        """Whether the key is written; a problem where it is not."""
-        if key not in self._nodes:
+        """Whether the key is written; a problem where it is not, unless a misspelt one was noted."""
+        if key not in self._nodes and key not in self._misspelt:
             self._problems.add(self.line, f"{self.path} has no {quoted(key)}", hint)
         return key in self._nodes
 

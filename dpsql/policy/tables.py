@@ -55,7 +55,7 @@ def _read_table(
     description = section.text("description", "what a row is") or ""
     columns: dict[str, Column] = {}
     example = "columns: {age: {type: integer, bounds: [0, 100]}}"
-    if not public:
+    if public is False:
         section.require("columns", f"write {example}: columns that are not named don't exist for analysts")
     node = section.mapping("columns", example)
     for column_name, value in unique_names(node.items if node else (), "a column", problems):
@@ -69,23 +69,23 @@ def _read_table(
         if reference is not None:
             tables.references.append(_Reference(name.lower(), column_name.text.lower(), *reference))
     if source is not None:
-        unit: Literal["row"] | None = None if public else "row"
+        unit: Literal["row"] | None = "row" if public is False else None
         tables.read[name.lower()] = Table(name, source, unit, columns, description, section.line)
 
 
-def _read_unit(section: Section) -> bool:
-    """Whether the table is public."""
+def _read_unit(section: Section) -> bool | None:
+    """Whether the table is public; None where it can't be told."""
     public = section.boolean("public") if "public" in section else False
     if public and "unit" in section:
         section.problem("unit", f"{section.path} is public and has a unit", "remove unit: or public:")
     elif "unit" in section:
         _check_unit(section)
-    elif not public and not ("public" in section and public is None):
+    elif public is False:
         section.require(
             "unit",
             "write unit: row if each row is one privacy unit (a person), public: true if it holds no secrets",
         )
-    return bool(public)
+    return public
 
 
 def _check_unit(section: Section) -> None:
