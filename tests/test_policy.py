@@ -404,7 +404,7 @@ def test_values_of_variables_are_not_shown(check: Check) -> None:
 COLUMNS = [
     ("{tpe: integer, type: integer}", "people.x has an unknown key 'tpe'", "did you mean 'type'?"),
     ("{type: integer, zzz: 1}", "unknown key 'zzz'", "the keys here are type, bounds"),
-    ("{type: integer, epsilon: 1}", "unknown key 'epsilon'", "belongs into privacy"),
+    ("{type: integer, epsilon: 1}", "unknown key 'epsilon'", "is a key of privacy"),
     ("{bounds: [0, 1]}", "people.x has no 'type'", "integer, decimal(p,s)"),
     ("integer", "people.x must be a mapping, found the text 'integer'", "{type: integer"),
     ("", "people.x must be a mapping, found nothing", "{type: integer"),
@@ -435,7 +435,7 @@ COLUMNS = [
     ("{type: boolean, bounds: [0, 1]}", "people.x is boolean and has bounds", "keys: [...]"),
     ("{type: integer, bounds: [0, 1.5]}", "must be a whole number, found 1.5", "another type"),
     ("{type: integer, bounds: [0, 9223372036854775808]}", "beyond BIGINT", "9223372036854775807"),
-    ('{type: "decimal(4,1)", bounds: [0, 0.25]}', "more than 1 decimals", "round it"),
+    ('{type: "decimal(4,1)", bounds: [0, 0.25]}', "more decimals than 1", "round it"),
     ('{type: "decimal(4,1)", bounds: [0, 1000]}', "beyond decimal(4,1)", "below 10^3"),
     ("{type: integer, bounds: 100}", "bounds must be a list of two, found 100", "bounds: [0, 100]"),
     ("{type: integer, bounds: [0, 1, 2]}", "found a list of 3", "bounds: [0, 100]"),
@@ -545,7 +545,7 @@ TABLES = [
     (
         "t: {source: people.csv, columns: {x: {type: text}}}",
         "t has no 'unit'",
-        "unit: row if each row is one",
+        "unit: row where each row is one",
     ),
     ("t: {source: people.csv, unit: row}", "t has no 'columns'", "columns: {age:"),
     (
@@ -653,7 +653,7 @@ TOPS: list[tuple[str | bytes, int, str, str]] = [
         "the policy has an unknown key 'Privacy'",
         "did you mean 'privacy'?",
     ),
-    (GOOD + "counts: raw\n", 10, "unknown key 'counts'", "belongs into privacy"),
+    (GOOD + "counts: raw\n", 10, "unknown key 'counts'", "is a key of privacy"),
     (GOOD + "? [a]\n: b\n", 10, "a list or mapping stands where a name", "name: value"),
     (GOOD + "${NO_SUCH}: 1\n", 10, "NO_SUCH is not set", "set NO_SUCH"),
     (swapped("dpsql: 1\n", "# none\n"), 1, "the policy has no 'dpsql'", "dpsql: 1 as the first line"),

@@ -344,7 +344,7 @@ def _exact_decimal(node: Node, column_type: ColumnType, what: str) -> Fraction:
     precision, scale = column_type.precision or 0, column_type.scale or 0
     if (number * 10**scale).denominator != 1:
         raise _Wrong(
-            f"{what} is {found(node)}, which has more than {scale} decimals", "round it, or change the type"
+            f"{what} is {found(node)}, which has more decimals than {scale}", "round it, or change the type"
         )
     if abs(number) >= 10 ** (precision - scale):
         name = f"decimal({precision},{scale})"

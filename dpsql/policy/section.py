@@ -153,7 +153,7 @@ class Section:
             self._misspelt.add(meant)
             hint = f"did you mean {quoted(meant)}?"
         elif elsewhere:
-            hint = f"{quoted(name.text)} belongs into {one_of(elsewhere)}"
+            hint = f"{quoted(name.text)} is a key of {one_of(elsewhere)}"
         else:
             hint = f"the keys here are {', '.join(known)}"
         self._problems.add(name.line, f"{self.path} has an unknown key {quoted(name.written)}", hint)

@@ -83,7 +83,7 @@ def _read_unit(section: Section) -> bool | None:
     elif public is False:
         section.require(
             "unit",
-            "write unit: row if each row is one privacy unit (a person), public: true if it holds no secrets",
+            "write unit: row where each row is one person, or public: true where nothing in it is private",
         )
     return public
 
