@@ -1,7 +1,7 @@
 """The policy: everything that a deployment decides, read from one YAML file.
 
 `load` gives a checked `Policy` or raises; `load_all_errors` gives every problem at once. Both look at the
-text of the policy and at whether its files are there. Comparing it with the data is the session's.
+text of the policy and at whether its files are there. Comparing it with the data is done by `dpsql.session`.
 
     document   text to nodes: YAML events, line numbers, ${NAME}
     scalars    the core schema of YAML 1.2, numbers exact
