@@ -1,20 +1,19 @@
-"""The policy: everything that a deployment decides, read from one YAML file.
-
-This module holds the text of the policy only. Comparing it with the data is the session's.
-"""
+"""The policy as values: what the rest of dpsql reads. Frozen, absolute paths, exact numbers."""
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
-import datetime as dt
-
 Key = bool | int | Fraction | str | dt.date | dt.datetime | None
-"""One declared key value. None is SQL NULL."""
+"""One declared key value. None is SQL NULL; a datetime is naive and means UTC."""
+
+Bound = Fraction | dt.date | dt.datetime
+"""One end of declared bounds. A datetime is naive and means UTC."""
 
 
 class Kind(Enum):
@@ -44,13 +43,16 @@ class Column:
 
     name: str
     type: ColumnType
-    bounds: tuple[Fraction | dt.date | dt.datetime, Fraction | dt.date | dt.datetime] | None = None
+    bounds: tuple[Bound, Bound] | None = None
     keys: tuple[Key, ...] | None = None
     """Declared group keys in their order; None (SQL NULL) is among them only where declared."""
     grain: Fraction | None = None
     nullable: bool = False
     description: str = ""
     line: int = 0
+    keys_from: tuple[str, str] | None = None
+    """(table, column), in lower case, of the public table whose distinct values are the keys. `keys` is None
+    until the data is read."""
 
 
 SourceKind = Literal["csv", "parquet", "table"]
@@ -66,7 +68,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One declared table. `unit` is "row" for private tables (each row is one privacy unit), None for public."""
+    """One declared table. `unit` is "row" where private (each row is one privacy unit), None where public."""
 
     name: str
     source: Source
@@ -83,7 +85,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class PrivacySettings:
-    """Epsilon of a query that asks for none, the owner's ceiling (None: no ceiling), the floor of a charge."""
+    """Epsilon of a query that asks for none, the ceiling (None: no ceiling), the floor of a charge."""
 
     epsilon: Fraction = Fraction(1)
     max_epsilon: Fraction | None = None
@@ -116,6 +118,7 @@ class Policy:
 
     path: Path
     engine: str
+    """"duckdb" (in memory) or "duckdb:///" followed by an absolute path."""
     dialect: str
     privacy: PrivacySettings
     budget: Budget
@@ -124,5 +127,7 @@ class Policy:
     """By lower-case name."""
     counts: Literal["clamp", "raw"] = "clamp"
     """Whether a count that noise made negative is shown as 0 or as it is."""
-    text: str = ""
-    """The file as read: its hash is part of every plan's cache key."""
+    text: str = field(default="", repr=False)
+    """The file as read."""
+    fingerprint: str = ""
+    """SHA-256 of path, text and the environment variables in use: where equal, the policy is the same."""

@@ -1,0 +1,84 @@
+"""The policy: everything that a deployment decides, read from one YAML file.
+
+`load` gives a checked `Policy` or raises; `load_all_errors` gives every problem at once. Both look at the
+text of the policy and at whether its files are there. Comparing it with the data is done by `dpsql.session`.
+
+    document   text to nodes: YAML events, line numbers, ${NAME}
+    scalars    the core schema of YAML 1.2, numbers exact
+    section    typed access to nodes, unknown keys
+    sources    engine, files, ledger
+    columns    types, bounds, keys
+    tables     tables, and keys taken from one another
+    reader     the file, privacy, budget
+    model      the result
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from dpsql.errors import PolicyError
+from dpsql.policy.model import (
+    Bound,
+    Budget,
+    Column,
+    ColumnType,
+    Key,
+    Kind,
+    Limit,
+    Period,
+    Policy,
+    PrivacySettings,
+    Source,
+    SourceKind,
+    Table,
+)
+from dpsql.policy.problems import Problem, Problems, printable
+from dpsql.policy.reader import read_policy
+
+__all__ = [
+    "Bound",
+    "Budget",
+    "Column",
+    "ColumnType",
+    "Key",
+    "Kind",
+    "Limit",
+    "Period",
+    "Policy",
+    "PrivacySettings",
+    "Source",
+    "SourceKind",
+    "Table",
+    "load",
+    "load_all_errors",
+]
+
+
+def load(path: str | os.PathLike[str], *, environ: Mapping[str, str] | None = None) -> Policy:
+    """The policy in the file; a PolicyError for its first problem, which says how many more there are."""
+    policy, errors = load_all_errors(path, environ=environ)
+    if policy is not None:
+        return policy
+    first, more = errors[0], len(errors) - 1
+    if not more:
+        raise first
+    others = "1 more problem" if more == 1 else f"{more} more problems"
+    shown = printable(os.fspath(path), 200)
+    raise PolicyError(first.message, hint=f"{first.hint} ({others}: dpsql check {shown} lists all)")
+
+
+def load_all_errors(
+    path: str | os.PathLike[str], *, environ: Mapping[str, str] | None = None
+) -> tuple[Policy | None, list[PolicyError]]:
+    """The policy and no errors, or None and every problem in the order of the file."""
+    problems = Problems()
+    name = os.fspath(path)
+    policy = read_policy(name, os.environ if environ is None else environ, problems)
+    return policy, [_error(name, problem) for problem in problems.by_line()]
+
+
+def _error(path: str, problem: Problem) -> PolicyError:
+    place = f"{printable(path, 200)}:{problem.line}" if problem.line else printable(path, 200)
+    return PolicyError(f"{place}: {problem.message}", hint=problem.hint)
