@@ -1,0 +1,290 @@
+"""From SQL text and parameters to one query tree in DuckDB's meaning.
+
+The analyst's text never reaches an engine: what runs is generated from the tree. Other dialects are translated here,
+once, with every column's type known, because `/`, `%`, `||` and casts mean different things for different types.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify_columns import qualify_columns
+from sqlglot.optimizer.qualify_tables import qualify_tables
+from sqlglot.schema import MappingSchema
+from sqlglot.tokens import Token, TokenType
+
+from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
+
+MAX_CHARACTERS = 100_000
+MAX_NESTING = 24
+"""Brackets and CASE within one another. The parser recurses some 20 frames for each; Python allows 1000 in all."""
+MAX_PREFIXES = 20
+MAX_DEPTH = 120
+"""Levels of the tree, a chain of ANDs or ORs counting as one."""
+
+Parameters = Sequence[object] | Mapping[str, object]
+Format = Literal["text", "json"]
+ColumnTypes = Mapping[str, Mapping[str, str]]
+"""Table to column to SQL type, all lower case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SELECT in DuckDB's meaning.
+
+    explain  the format that EXPLAIN asked for, None without EXPLAIN
+    typed    whether every type could be worked out before translation; where not, the tree must not be run
+    """
+
+    tree: exp.Expression
+    explain: Format | None = None
+    typed: bool = True
+
+
+def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes) -> Statement:
+    """Parse one statement; raises ParseError, InvalidParameter or UnsupportedQuery."""
+    if len(sql) > MAX_CHARACTERS:
+        raise ParseError(f"the statement has {len(sql)} characters; at most {MAX_CHARACTERS} are allowed")
+    tokens, explain, offset = _take_explain(_tokens(sql, dialect), sql, dialect)
+    _check_nesting(tokens)
+    trees = [t for t in _trees(tokens, sql, dialect) if t is not None]
+    if len(trees) != 1:
+        what = "the statement is empty" if not trees else f"there are {len(trees)} statements"
+        raise ParseError(f"{what}; send one SELECT", hint="SELECT COUNT(*) FROM …")
+    tree = trees[0]
+    _check_is_query(tree, sql)
+    _check_depth(tree)
+    tree = bind(tree, parameters)
+    if offset:
+        _shift_positions(tree, offset)
+    if dialect == "duckdb":
+        return Statement(tree, explain)
+    typed = _annotate(tree, dialect, types)
+    return Statement(_translated(tree, dialect), explain, typed)
+
+
+# ---------------------------------------------------------------------------------------------- tokens
+
+
+def _tokens(sql: str, dialect: str) -> list[Token]:
+    if "\x00" in sql:
+        raise ParseError("the statement holds a NUL character")
+    try:
+        return sqlglot.Dialect.get_or_raise(dialect).tokenize(sql)
+    except SqlglotError:
+        raise ParseError("the statement can't be split into words: a quote or comment isn't closed") from None
+
+
+def _take_explain(tokens: list[Token], sql: str, dialect: str) -> tuple[list[Token], Format | None, int]:
+    """Take EXPLAIN off the front of the token list.
+
+    Where the dialect knows no EXPLAIN its tokenizer gives the rest of the text as one token: that text is tokenized
+    again. The offset is where it starts.
+    """
+    if not tokens or tokens[0].text.upper() != "EXPLAIN" or tokens[0].token_type is TokenType.STRING:
+        return tokens, None, 0
+    offset = 0
+    rest = tokens[1:]
+    if tokens[0].token_type is TokenType.COMMAND:
+        offset = tokens[0].end + 1
+        rest = _tokens(sql[offset:], dialect)
+    chosen: Format = "text"
+    words = [t.text.upper() for t in rest[:4]]
+    if words[:2] == ["(", "FORMAT"]:
+        if len(words) < 4 or words[2] not in ("JSON", "TEXT") or words[3] != ")":
+            raise ParseError("EXPLAIN's format is JSON or TEXT", hint="EXPLAIN (FORMAT json) SELECT …")
+        chosen = "json" if words[2] == "JSON" else "text"
+        rest = rest[4:]
+    elif words[:1] == ["ANALYZE"]:
+        raise UnsupportedQuery("EXPLAIN ANALYZE would run the query", hint="write EXPLAIN SELECT …")
+    return rest, chosen, offset
+
+
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END}
+_PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, TokenType.ARROW, TokenType.DARROW}
+
+
+def _check_nesting(tokens: list[Token]) -> None:
+    """Refuse what would make a recursive parser recurse too deep, by counting."""
+    depth = prefixes = 0
+    for token in tokens:
+        kind = token.token_type
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        prefixes = prefixes + 1 if kind in _PREFIX else 0
+        if depth > MAX_NESTING or prefixes > MAX_PREFIXES:
+            raise ParseError(
+                f"the statement nests deeper than {MAX_NESTING} levels",
+                hint="use WITH to name the inner parts",
+                position=token.start,
+            )
+    repeated = sum(t.token_type in (TokenType.NOT, TokenType.INTERVAL, TokenType.DISTINCT) for t in tokens)
+    if repeated > 2_000:
+        raise ParseError("the statement is too complex")
+
+
+def _trees(tokens: list[Token], sql: str, dialect: str) -> list[exp.Expression | None]:
+    parser = sqlglot.Dialect.get_or_raise(dialect).parser(error_level=ErrorLevel.IMMEDIATE)
+    try:
+        return list(parser.parse(tokens, sql))
+    except SqlglotError as error:
+        raise _parse_error(error, sql) from None
+    except RecursionError:
+        raise ParseError("the statement nests too deep", hint="use WITH to name the inner parts") from None
+    except Exception:  # noqa: BLE001 - a parser fault on odd text is a refusal, whatever its class
+        raise ParseError("the statement can't be parsed", hint="SELECT COUNT(*) FROM …") from None
+
+
+def _parse_error(error: SqlglotError, sql: str) -> ParseError:
+    details = getattr(error, "errors", None) or [{}]
+    word = str(details[0].get("highlight") or "").strip()
+    line, column = details[0].get("line"), details[0].get("col")
+    position = None
+    if line is not None and column is not None:
+        starts = [0, *(i + 1 for i, c in enumerate(sql) if c == "\n")]
+        position = max(0, min(starts[min(line, len(starts)) - 1] + column - len(word), len(sql)))
+    near = f" near {word[:40]}" if word else ""
+    return ParseError(f"the statement isn't valid SQL{near}", hint="SELECT COUNT(*) FROM …", position=position)
+
+
+def _check_is_query(tree: exp.Expression, sql: str) -> None:
+    if isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
+        return
+    word = sql.split(None, 1)[0].upper()[:20] if sql.split() else ""
+    raise UnsupportedQuery(
+        f"{word} is not a query: only SELECT and EXPLAIN SELECT are answered",
+        hint="write SELECT COUNT(*) FROM …",
+        position=0,
+    )
+
+
+def _check_depth(tree: exp.Expression) -> None:
+    stack = [(tree, 1)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            raise ParseError("the statement nests too deep", hint="use WITH to name the inner parts")
+        for child in node.iter_expressions():
+            same_chain = type(child) is type(node) and isinstance(node, exp.Connector)
+            stack.append((child, depth if same_chain else depth + 1))
+
+
+def _shift_positions(tree: exp.Expression, offset: int) -> None:
+    for node in tree.walk():
+        for key in ("start", "end"):
+            if key in node.meta:
+                node.meta[key] += offset
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+def bind(tree: exp.Expression, parameters: Parameters) -> exp.Expression:
+    """Replace ?, $1 and :name by literals, before anything is analysed. Every parameter must be used, and given."""
+    holders = [node for node in tree.find_all(exp.Placeholder, bfs=False)]
+    holders.sort(key=lambda n: n.meta.get("start", 0))
+    used: set[object] = set()
+    anonymous = 0
+    for node in holders:
+        name = node.args.get("this")
+        if name is None:
+            key: object = anonymous
+            anonymous += 1
+        else:
+            key = int(name) - 1 if str(name).isdigit() else str(name)
+        used.add(key)
+        node.replace(literal(_lookup(parameters, key)))
+    given = set(parameters) if isinstance(parameters, Mapping) else set(range(len(parameters)))
+    if unused := given - used:
+        names = ", ".join(sorted(str(u if isinstance(u, str) else u + 1) for u in unused))  # type: ignore[operator]
+        raise InvalidParameter(f"the statement has no place for parameter {names}")
+    return tree
+
+
+def _lookup(parameters: Parameters, key: object) -> object:
+    if isinstance(parameters, Mapping):
+        if key in parameters:
+            return parameters[key]  # type: ignore[index]
+    elif isinstance(key, int) and 0 <= key < len(parameters):
+        return parameters[key]
+    label = key + 1 if isinstance(key, int) else key
+    raise InvalidParameter(f"parameter {label} has no value", hint="give one value for each placeholder")
+
+
+def literal(value: object) -> exp.Expression:
+    """A Python value as a SQL literal of the same type."""
+    match value:
+        case None:
+            return exp.Null()
+        case bool():
+            return exp.Boolean(this=value)
+        case int():
+            return _number(str(abs(value)), value < 0)
+        case float() if math.isfinite(value):
+            return _number(f"{abs(value):.17e}", math.copysign(1, value) < 0)
+        case Decimal() if value.is_finite() and abs(value.adjusted()) < 40 and len(value.as_tuple().digits) < 40:
+            return _number(f"{abs(value):f}", value < 0)
+        case str() if "\x00" not in value:
+            return exp.Literal.string(value)
+        case dt.datetime():
+            moment = value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+            return exp.cast(exp.Literal.string(moment.isoformat(sep=" ")), "TIMESTAMP")
+        case dt.date():
+            return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
+    raise InvalidParameter(
+        f"a parameter of type {type(value).__name__} can't be used, or has no finite value",
+        hint="use None, bool, int, float, Decimal, str, date or datetime",
+    )
+
+
+def _number(text: str, negative: bool) -> exp.Expression:
+    number = exp.Literal.number(text)
+    return exp.Paren(this=exp.Neg(this=number)) if negative else number
+
+
+# ---------------------------------------------------------------------------------------------- translation
+
+
+def _translated(tree: exp.Expression, dialect: str) -> exp.Expression:
+    """The same query in DuckDB's SQL, from a tree whose types are known."""
+    try:
+        text = tree.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+        return sqlglot.parse_one(text, read="duckdb", error_level=ErrorLevel.IMMEDIATE)
+    except SqlglotError:
+        raise UnsupportedQuery(
+            f"part of this {dialect} query has no equivalent", hint="write it in plainer SQL"
+        ) from None
+
+
+def _annotate(tree: exp.Expression, dialect: str, types: ColumnTypes) -> bool:
+    """Set every node's type, worked out on a qualified copy and carried over node by node; False where that fails."""
+    for number, node in enumerate(tree.walk()):
+        node.meta["node"] = number
+    schema = MappingSchema({t: dict(c) for t, c in types.items()} or None, dialect=dialect, normalize=False)
+    copy = tree.copy()
+    for identifier in copy.find_all(exp.Identifier):
+        identifier.set("this", identifier.this.lower())
+        identifier.set("quoted", True)
+    try:
+        copy = qualify_tables(copy, dialect=dialect)
+        copy = qualify_columns(
+            copy, schema, expand_alias_refs=False, expand_stars=False, allow_partial_qualification=True
+        )
+        copy = annotate_types(copy, schema=schema, dialect=dialect)
+    except SqlglotError:
+        return False  # often a name that doesn't exist: analysis says which one
+    kinds = {n.meta["node"]: n.type for n in copy.walk() if n.type is not None and "node" in n.meta}
+    for node in tree.walk():
+        kind = kinds.get(node.meta.get("node"))
+        if kind is not None:
+            node.type = kind
+    return True

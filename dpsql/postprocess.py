@@ -1,0 +1,118 @@
+"""The scratch engine: an in-memory DuckDB that holds noisy rows and public tables, and runs the outer query.
+
+It never sees a private row, so what happens in it is post-processing and costs nothing (Dwork, Roth 2014,
+proposition 2.1). It is locked and limited in memory and time all the same: the analyst's SQL is not to be trusted
+with the machine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from dpsql.engines import PublicTable
+from dpsql.errors import Cancelled, DatabaseError, EngineError, UnknownColumn, UnsupportedQuery
+from dpsql.release import NoisyRows
+
+MEMORY = "1GB"
+SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """A bound outer query: its text, and the names and SQL types of its result."""
+
+    sql: str
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+
+
+class Scratch:
+    """One scratch engine for a session and a version of the public tables; each thread works on its own cursor."""
+
+    def __init__(self, public_tables: Iterable[PublicTable] = ()) -> None:
+        self._connection = duckdb.connect(
+            ":memory:",
+            config={
+                "threads": 1,
+                "memory_limit": MEMORY,
+                "python_enable_replacements": "false",
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+            },
+        )
+        for table in public_tables:
+            self._load(table)
+        self._connection.execute(f"SET max_execution_time = {SECONDS * 1000}")
+        self._connection.execute("SET temp_directory = ''")
+        self._connection.execute("SET enable_external_access = false")
+        self._connection.execute("SET lock_configuration = true")
+        self._local = threading.local()
+
+    def _load(self, table: PublicTable) -> None:
+        name = '"' + table.name.lower().replace('"', '""') + '"'
+        source = str(table.file).replace("'", "''")
+        original = '"' + table.name.replace('"', '""') + '"'
+        self._connection.execute(f"ATTACH '{source}' AS _dpsql_public (READ_ONLY)")
+        self._connection.execute(f"CREATE TABLE {name} AS FROM _dpsql_public.main.{original}")
+        self._connection.execute("DETACH _dpsql_public")
+
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        cursor: duckdb.DuckDBPyConnection | None = getattr(self._local, "cursor", None)
+        if cursor is None:
+            cursor = self._local.cursor = self._connection.cursor()
+        return cursor
+
+    def bind(self, sql: str, samples: Mapping[str, NoisyRows]) -> Outer:
+        """Names and types of the outer query's result, found over sample rows: free, before any charge.
+
+        Whatever is wrong with it (an unknown function or column, a type error) shows here. The engine's words are
+        about the query and public names only, since nothing private is in this engine.
+        """
+        cursor = self._cursor()
+        for name, rows in samples.items():
+            cursor.register(name, rows.columns)
+        try:
+            described = cursor.execute(f"DESCRIBE {sql}").fetchall()
+        except duckdb.Error as error:
+            raise _binding_error(error) from None
+        finally:
+            for name in samples:
+                cursor.unregister(name)
+        return Outer(sql, tuple(row[0] for row in described), tuple(row[1] for row in described))
+
+    def run(self, outer: Outer, releases: Mapping[str, NoisyRows]) -> list[tuple[Any, ...]]:
+        """The rows of the outer query. After the charge: any failure is one generic error."""
+        cursor = self._cursor()
+        try:
+            for name, rows in releases.items():
+                cursor.register(name, rows.columns)
+            return cursor.execute(outer.sql).fetchall()
+        except duckdb.InterruptException:
+            raise Cancelled("the query over the noisy rows took too long", hint="ask for less") from None
+        except duckdb.Error as error:
+            raise EngineError(
+                f"the query over the noisy rows failed ({type(error).__name__}); the charge stands",
+                hint="check casts and divisions outside the aggregates: they see noisy numbers",
+            ) from None
+        finally:
+            for name in releases:
+                cursor.unregister(name)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _binding_error(error: duckdb.Error) -> DatabaseError:
+    text = str(error).split("\n", 1)[0]
+    text = text.split(": ", 1)[-1] if ": " in text else text
+    text = text.split("LINE 1")[0].strip()
+    for internal in ("_dpsql_release_", "key_", "number_"):
+        if internal in text:
+            text = "its parts don't fit together"
+    kind = UnknownColumn if "column" in text.lower() and "not found" in text.lower() else UnsupportedQuery
+    return kind(f"the query over the released numbers can't be bound: {text[:200]}")

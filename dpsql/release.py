@@ -1,0 +1,209 @@
+"""The privacy line: exact rows in, noisy rows out. Nothing else turns one into the other."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsql.aggregates.aggregate import Integers
+from dpsql.aggregates.numbers import INT64_MAX, largest
+from dpsql.engines.exact_rows import ExactRows, KeyColumn
+from dpsql.plan import BasisPlan, ReleasePlan
+from dpsql.policy import Kind
+from dpsql.privacy.noise import NoiseSource
+from dpsql.privacy.sensitivity import Part
+from dpsql.query import KeyDomain, half_width_name, key_name, number_name
+from dpsql.rewrite.inner import Inner
+from dpsql.valueset import EPOCH
+
+Column = npt.NDArray[Any]
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyRows:
+    """One release as columns of equal length, one row for each cell of the declared keys, in declared order."""
+
+    columns: dict[str, Column]
+
+
+def release(
+    exact: ExactRows,
+    plan: ReleasePlan,
+    inner: Inner,
+    noise: NoiseSource,
+    *,
+    counts: Literal["clamp", "raw"],
+) -> NoisyRows:
+    """Add the planned noise to the exact sums of every declared cell.
+
+    Privacy: the cells are the declared keys, in their order, whatever rows came back; a key that isn't declared is
+    ignored, a cell without rows has the sums 0 and gets its noise like any other. Each part of each basis gets
+    independent discrete Laplace noise of scale unit / ε; `plan.loss` (recomputed from those very parts when the plan
+    was made) bounds the loss. All that follows works on noisy numbers only.
+    """
+    if plan.loss > plan.epsilon:
+        raise AssertionError("a release would lose more than its share of epsilon")
+    positions = _positions(exact, plan)
+    cells = plan.query.cells
+    noisy = [_noisy_parts(basis, exact, inner, positions, cells, noise) for basis in plan.bases]
+    columns = key_columns(plan)
+    for index, number in enumerate(plan.numbers):
+        basis, parts = plan.bases[number.basis], noisy[number.basis]
+        values = number.way.combine(parts, basis.grid)
+        if number.call.aggregate == "count" and counts == "clamp":
+            values = np.maximum(values, 0)
+        columns[number_name(index)] = values
+        if number.way.half_widths is not None:
+            scale = 1 / basis.epsilon
+            columns[half_width_name(index)] = number.way.half_widths(parts, scale, basis.grid, LEVEL)
+    return NoisyRows(columns)
+
+
+def _noisy_parts(
+    basis: BasisPlan,
+    exact: ExactRows,
+    inner: Inner,
+    positions: npt.NDArray[np.int64],
+    cells: int,
+    noise: NoiseSource,
+) -> dict[str, Integers]:
+    return {
+        part.name: _add(
+            _cells(_part(part, basis, exact, inner), positions, cells), noise.laplace(basis.scale(part), cells)
+        )
+        for part in basis.parts
+    }
+
+
+def _part(part: Part, basis: BasisPlan, exact: ExactRows, inner: Inner) -> Integers:
+    """rows·R + present·P + index·I of each group, exact."""
+    total: Integers | None = None
+    for kind in ("rows", "present", "index"):
+        coefficient = getattr(part, kind)
+        if not coefficient:
+            continue
+        term = _times(coefficient, exact.sums[inner.position(kind, basis)])
+        total = term if total is None else _add(total, term)
+    assert total is not None
+    return total
+
+
+def _times(coefficient: int, values: Integers) -> Integers:
+    if abs(coefficient) * largest(values) > INT64_MAX:
+        values = values.astype(object)
+    return values * coefficient
+
+
+def _add(a: Integers, b: Integers) -> Integers:
+    if a.dtype == object or b.dtype == object or largest(a) + largest(b) > INT64_MAX:
+        a, b = a.astype(object), b.astype(object)
+    return a + b
+
+
+# ---------------------------------------------------------------------------------------------- cells
+
+
+def _cells(values: Integers, positions: npt.NDArray[np.int64], cells: int) -> Integers:
+    """The groups' sums at their places among the declared cells; groups of undeclared keys (place -1) fall out."""
+    result: Integers = np.zeros(cells, dtype=values.dtype)
+    known = positions >= 0
+    result[positions[known]] = values[known]
+    return result
+
+
+def _positions(exact: ExactRows, plan: ReleasePlan) -> npt.NDArray[np.int64]:
+    """Where each group that came back stands among the declared cells (the last key varies fastest), or -1."""
+    keys = plan.query.keys
+    if not keys:
+        return np.zeros(len(exact), dtype=np.int64)
+    positions = np.zeros(len(exact), dtype=np.int64)
+    known = np.ones(len(exact), dtype=np.bool_)
+    for key, column in zip(keys, exact.keys, strict=True):
+        place = _places(key.domain, column)
+        known &= place >= 0
+        positions = positions * key.domain.size + np.maximum(place, 0)
+    return np.where(known, positions, -1)
+
+
+def _places(domain: KeyDomain, column: KeyColumn) -> npt.NDArray[np.int64]:
+    if domain.values is None:
+        place = column.values.astype(np.int64) - domain.first
+        place = np.where((place >= 0) & (place < domain.count), place, -1)
+    else:
+        table = {code: i for i, code in enumerate(domain.codes())}
+        values = column.values.tolist()
+        place = np.fromiter((table.get(v, -1) for v in values), dtype=np.int64, count=len(values))
+    if column.null is not None:
+        place = np.where(column.null, domain.count if domain.null else -1, place)
+    return place
+
+
+def key_columns(plan: ReleasePlan) -> dict[str, Column]:
+    """The declared keys of every cell, printed from the policy, never from the data."""
+    columns: dict[str, Column] = {}
+    after = plan.query.cells
+    before = 1
+    for index, key in enumerate(plan.query.keys):
+        after //= key.domain.size
+        labels = _labels(key.domain)
+        repeated = np.ma.repeat(labels, after) if isinstance(labels, np.ma.MaskedArray) else np.repeat(labels, after)
+        tiled = np.ma.concatenate([repeated] * before) if before > 1 else repeated
+        if before > 1 and not isinstance(labels, np.ma.MaskedArray):
+            tiled = np.tile(repeated, before)
+        columns[key_name(index)] = tiled
+        before *= key.domain.size
+    return columns
+
+
+def _labels(domain: KeyDomain) -> Column:
+    """One label for each key value, as an array that the scratch engine reads with the right type."""
+    if domain.values is None and domain.kind in (Kind.INTEGER, Kind.DOUBLE):
+        numbers = np.arange(domain.first, domain.first + domain.count, dtype=np.int64) * int(domain.step)
+        labels = numbers.astype(np.float64) if domain.kind is Kind.DOUBLE else numbers
+        if not domain.null:
+            return labels
+        masked = np.ma.masked_array(np.append(labels, 0), mask=False)
+        masked[-1] = np.ma.masked
+        return masked
+    if domain.values is None:
+        codes: list[Any] = list(range(domain.first, domain.first + domain.count))
+    else:
+        codes = list(domain.codes())
+    values = [_label(domain, code) for code in codes] + [None] * domain.null
+    if domain.kind in (Kind.INTEGER, Kind.DOUBLE):
+        filled = np.array([0 if v is None else v for v in values], np.int64 if domain.kind is Kind.INTEGER else float)
+        return np.ma.masked_array(filled, mask=[v is None for v in values]) if domain.null else filled
+    if domain.kind is Kind.BOOLEAN and not domain.null:
+        return np.array(values, dtype=np.bool_)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _label(domain: KeyDomain, code: int | str) -> object:
+    if isinstance(code, str):
+        return code
+    value = code * domain.step
+    match domain.kind:
+        case Kind.BOOLEAN:
+            return bool(code)
+        case Kind.DATE:
+            return EPOCH + dt.timedelta(days=int(value))
+        case Kind.TIMESTAMP:
+            return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(value))
+        case Kind.DECIMAL:
+            return _decimal(Fraction(value))
+        case Kind.DOUBLE:
+            return float(value)
+    return int(value)
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)

@@ -1,0 +1,289 @@
+"""The spine: a policy, its engine, ledger and noise, and the pipeline that every front end goes through."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpsql.analyze import analyze
+from dpsql.engines import Engine, PublicTable
+from dpsql.errors import Error, InternalError, InvalidParameter, UnsupportedQuery
+from dpsql.explain import explain
+from dpsql.ledger import Ledger, Receipt, Remaining
+from dpsql.parse import Format, Parameters, Statement, parse
+from dpsql.plan import Plan, check_epsilon, plan_query
+from dpsql.policy import Column, Kind, Policy, Table
+from dpsql.postprocess import Outer, Scratch
+from dpsql.privacy.loss import parse_epsilon
+from dpsql.privacy.noise import NoiseSource
+from dpsql.query import half_width_name, number_name, release_name
+from dpsql.release import LEVEL, NoisyRows, key_columns, release
+from dpsql.result import Privacy, Result, ResultColumn
+from dpsql.rewrite.inner import Inner, inner_query
+from dpsql.rewrite.outer import direct_numbers, direct_release, render, with_half_widths, without_clock
+
+CACHED_PLANS = 256
+DAY = dt.timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A statement ready to run: its plan, the inner query of each release, the bound outer query."""
+
+    plan: Plan
+    inner: tuple[Inner, ...]
+    outer: Outer
+    columns: tuple[ResultColumn, ...]
+    extra: tuple[tuple[int, int], ...]
+    explain: Format | None
+
+
+class Session:
+    """Answers statements under one policy. Safe for many threads.
+
+    `noise` is the only source of randomness. Zero noise exists in tests alone: the product always passes SystemNoise.
+    """
+
+    def __init__(self, policy: Policy, engine: Engine, ledger: Ledger, noise: NoiseSource) -> None:
+        self.policy = policy
+        self.engine = engine
+        self.ledger = ledger
+        self._noise = noise
+        self._lock = threading.Lock()
+        self._plans: OrderedDict[Hashable, Compiled] = OrderedDict()
+        self._version = ""
+        self._scratch: Scratch | None = None
+        self._resolved = policy
+
+    # ------------------------------------------------------------------------------------------ answering
+
+    def execute(
+        self, sql: str, parameters: Parameters = (), *, epsilon: object = None, analyst: str
+    ) -> Result:
+        """Answer one statement: the only path from exact rows to a caller. Raises dpsql.Error and nothing else."""
+        try:
+            return self._execute(sql, parameters, epsilon, analyst)
+        except Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary: no other exception may leave
+            raise _internal(error) from None
+
+    def _execute(self, sql: str, parameters: Parameters, epsilon: object, analyst: str) -> Result:
+        asked = self.epsilon(epsilon)
+        compiled, scratch = self._compile(sql, parameters, asked)
+        plan = compiled.plan
+        if compiled.explain is not None:
+            return self._explained(sql, compiled, analyst)
+        if not plan.releases:
+            left = self.ledger.remaining(analyst, self.policy.budget)
+            return self._result(compiled, scratch, {}, analyst, Fraction(0), left)
+        with self.engine.transaction() as transaction:
+            receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
+            exact = [transaction.fetch(inner.sql, inner.keys, len(inner.terms)) for inner in compiled.inner]
+        noisy = {
+            release_name(i): release(rows, part, inner, self._noise, counts=self.policy.counts)
+            for i, (rows, part, inner) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))
+        }
+        del exact
+        return self._result(compiled, scratch, noisy, analyst, receipt.loss.epsilon, receipt.remaining)
+
+    def _result(
+        self,
+        compiled: Compiled,
+        scratch: Scratch,
+        noisy: dict[str, NoisyRows],
+        analyst: str,
+        charged: Fraction,
+        remaining: Remaining,
+    ) -> Result:
+        rows = scratch.run(compiled.outer, noisy)
+        columns = compiled.columns
+        if compiled.extra:
+            visible = len(columns)
+            new = list(columns)
+            for offset, (position, _) in enumerate(compiled.extra):
+                widths = tuple(row[visible + offset] for row in rows)
+                new[position] = replace(new[position], half_widths=widths)
+            columns, rows = tuple(new), [row[:visible] for row in rows]
+        privacy = Privacy(analyst, compiled.plan.epsilon, charged, remaining.epsilon, LEVEL)
+        return Result(columns, rows, privacy)
+
+    # ------------------------------------------------------------------------------------------ explaining
+
+    def explain(
+        self, sql: str, parameters: Parameters = (), *, epsilon: object = None, analyst: str, form: Format = "text"
+    ) -> str:
+        """What a statement would release and cost, with no data read and no charge."""
+        try:
+            compiled, _ = self._compile(sql, parameters, self.epsilon(epsilon))
+            left = self.ledger.remaining(analyst, self.policy.budget)
+            return explain(compiled.plan, compiled.inner, compiled.outer.sql, left, form)
+        except Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary
+            raise _internal(error) from None
+
+    def _explained(self, sql: str, compiled: Compiled, analyst: str) -> Result:
+        left = self.ledger.remaining(analyst, self.policy.budget)
+        text = explain(compiled.plan, compiled.inner, compiled.outer.sql, left, compiled.explain or "text")
+        lines = [text] if compiled.explain == "json" else text.splitlines()
+        privacy = Privacy(analyst, compiled.plan.epsilon, Fraction(0), left.epsilon, LEVEL)
+        return Result((ResultColumn("QUERY PLAN", "VARCHAR"),), [(line,) for line in lines], privacy)
+
+    def plan(self, sql: str, parameters: Parameters = (), *, epsilon: object = None) -> Compiled:
+        """The compiled statement, for front ends that show it. No data is read."""
+        return self._compile(sql, parameters, self.epsilon(epsilon))[0]
+
+    def epsilon(self, asked: object) -> Fraction:
+        """The ε of a query: what was asked for, or the policy's."""
+        settings = self.policy.privacy
+        value = settings.epsilon if asked is None else parse_epsilon(asked)
+        check_epsilon(settings, value)
+        return value
+
+    # ------------------------------------------------------------------------------------------ compiling
+
+    def _compile(self, sql: str, parameters: Parameters, epsilon: Fraction) -> tuple[Compiled, Scratch]:
+        policy, scratch, version = self._current()
+        today = dt.datetime.now(dt.UTC).date()
+        key = (sql, _hashable(parameters), epsilon, today, version)
+        with self._lock:
+            found = self._plans.get(key)
+            if found is not None:
+                self._plans.move_to_end(key)
+                return found, scratch
+        compiled = self._compiled(policy, scratch, sql, parameters, epsilon, today)
+        with self._lock:
+            self._plans[key] = compiled
+            while len(self._plans) > CACHED_PLANS:
+                self._plans.popitem(last=False)
+        return compiled, scratch
+
+    def _compiled(
+        self, policy: Policy, scratch: Scratch, sql: str, parameters: Parameters, epsilon: Fraction, today: dt.date
+    ) -> Compiled:
+        statement = parse(sql, dialect=policy.dialect, parameters=parameters, types=_types(policy, self.engine))
+        query = analyze(statement.tree, policy, today=today)
+        _check_typed(statement)
+        plan = plan_query(query, policy.privacy, epsilon=epsilon)
+        plan = replace(plan, outer=without_clock(plan.outer, today))
+        inner = tuple(inner_query(r, self.engine.relation(r.query.table)) for r in plan.releases)
+        tree, extra = with_half_widths(plan)
+        samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
+        outer = scratch.bind(render(tree), samples)
+        visible = len(outer.names) - len(extra)
+        columns = _columns(plan, outer, visible)
+        return Compiled(plan, inner, outer, columns, extra, statement.explain)
+
+    def _current(self) -> tuple[Policy, Scratch, str]:
+        """The policy with the keys of public tables filled in, and the scratch engine, for the data as it is now."""
+        version = self.engine.version
+        with self._lock:
+            if self._scratch is None or version != self._version:
+                self._resolved = with_public_keys(self.policy, self.engine)
+                public = [self.engine.public_table(t) for t in self.policy.tables.values() if t.public]
+                self._scratch, self._version = Scratch(public), version
+                self._plans.clear()
+            return self._resolved, self._scratch, version
+
+    def close(self) -> None:
+        """Let engine and ledger go."""
+        self.engine.close()
+        self.ledger.close()
+
+
+def _internal(error: Exception) -> InternalError:
+    """One text for every fault: an exception's own words may hold values."""
+    import logging
+    import secrets
+
+    reference = secrets.token_hex(4)
+    logging.getLogger("dpsql").error("internal error %s: %s", reference, type(error).__name__)
+    return InternalError(
+        f"internal error {reference}", hint="any charge stands; tell the operator the reference in this message"
+    )
+
+
+def _check_typed(statement: Statement) -> None:
+    if not statement.typed:
+        raise UnsupportedQuery("the types in this query can't be worked out", hint="qualify and cast its columns")
+
+
+def _hashable(parameters: Parameters) -> Hashable:
+    items = parameters.items() if hasattr(parameters, "items") else enumerate(parameters)
+    return tuple((k, type(v).__name__, repr(v)) for k, v in items)
+
+
+def _sample(plan: Any) -> NoisyRows:
+    """Rows of a release's types with made-up numbers, for binding."""
+    columns = {name: values[:1] for name, values in key_columns(plan).items()}
+    for index, number in enumerate(plan.numbers):
+        integer = _number_type(number) == "BIGINT"
+        columns[number_name(index)] = np.zeros(1, dtype=np.int64 if integer else np.float64)
+        if number.way.half_widths is not None:
+            columns[half_width_name(index)] = np.zeros(1, dtype=np.float64)
+    return NoisyRows(columns)
+
+
+def _number_type(number: Any) -> str:
+    from dpsql import aggregates
+
+    return aggregates.named(number.call.aggregate).column(number.call.measure.argument)
+
+
+def _columns(plan: Plan, outer: Outer, visible: int) -> tuple[ResultColumn, ...]:
+    widths: dict[int, float] = {}
+    index = direct_release(plan.outer)
+    if index is not None and not plan.outer.args.get("group"):
+        release_plan = plan.releases[index]
+        for position, number in direct_numbers(plan.outer):
+            planned = release_plan.numbers[number]
+            basis = release_plan.bases[planned.basis]
+            if planned.way.half_width is not None:
+                widths[position] = planned.way.half_width(1 / basis.epsilon, basis.grid, LEVEL)
+    named = zip(outer.names[:visible], outer.types[:visible], strict=True)
+    return tuple(ResultColumn(n, t, widths.get(i)) for i, (n, t) in enumerate(named))
+
+
+def _types(policy: Policy, engine: Engine) -> dict[str, dict[str, str]]:
+    """Every declared column's SQL type, for translating dialects."""
+    names = {
+        Kind.BOOLEAN: "boolean", Kind.INTEGER: "bigint", Kind.DOUBLE: "double", Kind.TEXT: "text", Kind.DATE: "date",
+        Kind.TIMESTAMP: "timestamp",
+    }  # fmt: skip
+    types: dict[str, dict[str, str]] = {}
+    for name, table in policy.tables.items():
+        if table.public:
+            types[name] = {c.lower(): t.lower() for c, t in engine.public_table(table).columns}
+        else:
+            types[name] = {
+                c: names.get(col.type.kind, f"decimal({col.type.precision}, {col.type.scale})")
+                for c, col in table.columns.items()
+            }
+    return types
+
+
+def with_public_keys(policy: Policy, engine: Engine) -> Policy:
+    """The policy with `keys: {from: table.column}` replaced by the values that the public table holds."""
+
+    def filled(column: Column) -> Column:
+        if column.keys_from is None:
+            return column
+        table, name = column.keys_from
+        return replace(column, keys=engine.distinct_public(policy.tables[table], name))
+
+    tables: dict[str, Table] = {
+        name: replace(table, columns={c: filled(col) for c, col in table.columns.items()})
+        for name, table in policy.tables.items()
+    }
+    return replace(policy, tables=tables)
+
+
+__all__ = ["Compiled", "InvalidParameter", "PublicTable", "Receipt", "Session"]
