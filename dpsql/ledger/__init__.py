@@ -1,16 +1,19 @@
 """The ledger: the durable record of what was charged, and with it the budget.
 
-The file is the budget. Every charge in it counts, whatever policy, table, data version or process wrote it; the limits
-come from the policy that is in force when a query is charged. Charges are only ever added: there is no refund and
-no deletion, not for errors, cancelled queries, rolled back transactions or crashes, because a refund would tell what went wrong.
+The file is the budget. Every charge in it counts, whatever policy, table, data version or process wrote it;
+the limits come from the policy that is in force when a query is charged. Charges are only ever added: there
+is no refund and no deletion, not for errors, cancelled queries, rolled back transactions or crashes, because
+a refund would tell what went wrong.
 
-Privacy: `Ledger.charge` returns only after the charge is durable (synced), and a query reads private rows only after it
-returned. So at any instant, also after `kill -9` or a power cut, the charges in the file are at least those of the
-answers given, and their sum, by composition, bounds the privacy loss. If the ledger is absent, damaged, older than
-its head, read-only or the disk is full, `charge` raises LedgerError and nothing is read: it fails closed, free.
+Privacy: `Ledger.charge` returns only after the charge is durable (synced), and a query reads private rows
+only after it returned. So at any instant, also after `kill -9` or a power cut, the charges in the file are at
+least those of the answers given, and their sum, by composition, bounds the privacy loss. If the ledger is
+absent, damaged, older than its head, read-only or the disk is full, `charge` raises LedgerError and nothing
+is read: it fails closed, free.
 
-What it does not do: the head notices that an older copy of the ledger was put back, but not if ledger *and* head were; and
-who may write the files can forge them. Both files need a local disk: SQLite's log and flock do not work on NFS.
+What it does not do: the head notices that an older copy of the ledger was put back, but not if ledger *and*
+head were; and who may write the files can forge them. Both files need a local disk: SQLite's log and flock do
+not work on NFS.
 """
 
 from __future__ import annotations
@@ -45,8 +48,11 @@ _YEARS = range(1970, 9000)
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Proof of a durable charge: its number in the ledger, the loss as charged (rounded up to units), its time (UTC),
-    and what it left to the analyst."""
+    """Proof of a durable charge.
+
+    Its number in the ledger, the loss as charged (rounded up to units), its time (UTC), what it left the
+    analyst.
+    """
 
     number: int
     loss: PrivacyLoss
@@ -64,7 +70,8 @@ class Totals:
 
 
 class Ledger:
-    """An open ledger. Any number of threads may use one, and any number of processes may have the same file open.
+    """An open ledger. Any number of threads may use one, and any number of processes may have the same file
+    open.
 
     Made by `create` or `open`; a context manager. A ledger that is open when the process forks serves both.
     """
@@ -79,7 +86,8 @@ class Ledger:
     def create(cls, path: str | os.PathLike[str]) -> Ledger:
         """Make an empty ledger and open it.
 
-        Raises LedgerError where there is one already, or where only the head of a ledger that was charged is left.
+        Raises LedgerError where there is one already, or where only the head of a ledger that was charged is
+        left.
         """
         place = _resolved(path)
         with faults(place):
@@ -88,11 +96,14 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
-        """Open the ledger at `path` and check every charge in it. Raises LedgerError: absent, damaged, read-only."""
+        """Open the ledger at `path` and check every charge in it.
+
+        Raises LedgerError: absent, damaged, older than its head, read-only.
+        """
         ledger = cls(_resolved(path))
         try:
-            ledger._writer.read(lambda file: file.refresh())  # the long check first, without keeping others waiting
-            ledger._writer.charge(None)
+            ledger._writer.read(lambda file: file.refresh())  # the long check: keeps no other process waiting
+            ledger._writer.probe()
         except BaseException:
             ledger.close()
             raise
@@ -106,19 +117,23 @@ class Ledger:
     def charge(
         self, loss: PrivacyLoss, *, analyst: str, budget: Budget, query: str, now: dt.datetime | None = None
     ) -> Receipt:
-        """Charge `loss` to `analyst`, durably, if `budget` leaves that much; to be called before any row is read.
+        """Charge `loss` to `analyst`, durably, if `budget` leaves that much; to be called before any row is
+        read.
 
-        `query` is the SQL text, for the record; `now` is the present moment (default: the clock) and needs a time zone.
-        Raises BudgetExhausted (nothing was charged), InvalidParameter (nor was anything) and LedgerError: then
-        nothing may be answered, and in rare cases (a disk that fails during the commit) the charge stands.
+        `query` is the SQL text, for the record; `now` is the present moment (default: the clock) and needs a
+        time zone. Raises BudgetExhausted (nothing was charged), InvalidParameter (nor was anything) and
+        LedgerError: then nothing may be answered, and in rare cases (a disk that fails during the commit) the
+        charge stands.
         """
-        if loss.epsilon_units == loss.delta_units == 0:
+        units = (loss.epsilon_units, loss.delta_units)
+        if not any(units):
             raise InvalidParameter("A charge needs a privacy loss greater than 0.")
-        if max(loss.epsilon_units, loss.delta_units) > _LARGEST_CHARGE:
-            raise InvalidParameter("The privacy loss is too large for the ledger.", hint="ask for a smaller epsilon")
-        wanted = Wanted(loss, _analyst(analyst), budget, storable(query), _version(), _moment(now))
+        if max(units) > _LARGEST_CHARGE:
+            raise InvalidParameter(
+                "The privacy loss is too large for the ledger.", hint="ask for less epsilon"
+            )
+        wanted = Wanted(units, _analyst(analyst), budget, storable(query), _version(), _moment(now))
         charge, remaining = self._writer.charge(wanted)
-        assert charge is not None and remaining is not None
         return Receipt(charge.number, charge.loss, charge.time, remaining)
 
     def remaining(self, analyst: str, budget: Budget, *, now: dt.datetime | None = None) -> Remaining:
@@ -132,13 +147,14 @@ class Ledger:
         return self._writer.read(task)
 
     def charges(self, analyst: str | None = None, since: dt.datetime | None = None) -> Iterator[Charge]:
-        """The charges in their order, each checked against the chain: all, or those of an analyst, or since a moment.
+        """The charges in their order, each checked against the chain: all, or those of an analyst, or since a
+        moment.
 
         Raises LedgerError, also midway.
         """
         name = None if analyst is None else _analyst(analyst)
         moment = None if since is None else _moment(since)
-        number, digest = 0, self._writer.read(lambda file: file.genesis)
+        number, digest = 0, self._writer.read(_checked_genesis)
         while page := self._writer.read(lambda file: file.charges(number, digest)):  # noqa: B023 - runs at once
             number, digest = page[-1].number, page[-1].hash
             for charge in page:
@@ -169,16 +185,22 @@ class Ledger:
         self.close()
 
 
+def _checked_genesis(file: store.Store) -> str:
+    file.refresh()
+    return file.genesis
+
+
 def _resolved(path: str | os.PathLike[str]) -> Path:
     """One name for one file: two names would have two heads."""
     try:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):
-        raise LedgerError("The path of the ledger can't be used.", hint="correct `ledger` in the policy") from None
+        hint = "correct `ledger` in the policy"
+        raise LedgerError("The path of the ledger can't be used.", hint=hint) from None
 
 
 def _analyst(name: str) -> str:
-    """The name in Unicode's form NFC, so that one name can't be written in two ways. Raises InvalidParameter."""
+    """The name in Unicode's form NFC, so that it can't be written in two ways. Raises InvalidParameter."""
     if not isinstance(name, str) or not name.strip():
         raise InvalidParameter("The analyst has no name.", hint="name the analyst with analyst= or --as")
     name = unicodedata.normalize("NFC", name)
@@ -186,7 +208,8 @@ def _analyst(name: str) -> str:
         raise InvalidParameter(f"The analyst's name has more than {_LONGEST_ANALYST} characters.")
     if name == "*" or any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
         raise InvalidParameter(
-            "The analyst's name is * or holds a control character.", hint="name the analyst with letters and digits"
+            "The analyst's name is * or holds a control character.",
+            hint="name the analyst with letters and digits",
         )
     return name
 

@@ -1,4 +1,4 @@
-"""Charges as CSV and JSON, for the owner's reports. Amounts are exact decimal text, times are ISO 8601 in UTC."""
+"""Charges as CSV and JSON, for the owner's reports. Amounts are exact decimal text, times ISO 8601, UTC."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from dpsql.ledger.record import Charge
-from dpsql.privacy.loss import DELTA_PLACES, EPSILON_PLACES, decimal_text
+from dpsql.privacy.loss import DELTA_PLACES, decimal_text
 
 FIELDS = ("number", "time", "analyst", "epsilon", "delta", "query", "version", "hash")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -17,17 +17,18 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 def charges_csv(charges: Iterable[Charge], file: TextIO) -> None:
     """Write charges as CSV with a header line.
 
-    The SQL text is the analyst's and the reader may be a spreadsheet: text that it would take for a formula gets an
-    apostrophe in front.
+    The SQL text is the analyst's and the reader may be a spreadsheet: text that it would take for a formula
+    gets an apostrophe in front.
     """
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(FIELDS)
     for charge in charges:
-        writer.writerow([f"'{text}" if text.startswith(_FORMULA) else text for text in map(str, _values(charge))])
+        cells = map(str, _values(charge))
+        writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
 
 
 def charges_json(charges: Iterable[Charge], file: TextIO) -> None:
-    """Write charges as a JSON array of objects; epsilon and delta are strings, so that no reader rounds them."""
+    """Write charges as a JSON array of objects; epsilon and delta are strings, which no reader rounds."""
     file.write("[")
     for index, charge in enumerate(charges):
         file.write(",\n " if index else "\n ")
@@ -40,7 +41,7 @@ def _values(charge: Charge) -> tuple[int | str, ...]:
         charge.number,
         charge.time.isoformat(),
         charge.analyst,
-        decimal_text(charge.loss.epsilon, EPSILON_PLACES),
+        decimal_text(charge.loss.epsilon),
         decimal_text(charge.loss.delta, DELTA_PLACES),
         charge.query,
         charge.version,

@@ -1,4 +1,4 @@
-"""Every fault of file or database becomes one LedgerError: nothing is answered, and no text of SQLite's gets out."""
+"""Every fault of file or database becomes a LedgerError: nothing is answered, no text of SQLite's gets out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SQLITE = {
 
 @contextmanager
 def faults(path: Path) -> Iterator[None]:
-    """Turn what may go wrong with the ledger at `path` into LedgerError. The operator's log gets the cause."""
+    """Turn what may go wrong with the ledger at `path` into LedgerError. The log gets the cause."""
     try:
         yield
     except (sqlite3.Error, OSError, LedgerAbsent, LedgerExists, HeadMissing, Damaged, Replaced) as cause:
@@ -42,12 +42,12 @@ def faults(path: Path) -> Iterator[None]:
 
 def _explanation(cause: Exception, path: Path) -> tuple[str, str]:
     match cause:
-        case LedgerAbsent():
+        case HeadMissing() if path.exists():
+            return f"has lost its head, the file {head_path(path).name}", _RESTORE
+        case LedgerAbsent() | HeadMissing():
             return "does not exist", f"make it once with: {_CREATE}"
         case LedgerExists():
             return "exists, or existed and was charged", "a ledger is made once; its charges stand for good"
-        case HeadMissing():
-            return f"has lost its head, the file {head_path(path).name}", _RESTORE
         case Damaged():
             return f"is refused: {cause}", _RESTORE
         case Replaced():

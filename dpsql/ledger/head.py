@@ -1,19 +1,21 @@
 """The head: a small file beside the ledger that holds count and hash of the last charge, and is the lock.
 
-It is there to notice an older copy of the ledger: such a copy has fewer charges than the head says, or others.
+It is there to notice an older copy of the ledger: such a copy has fewer charges than the head says, or
+others.
 
 Protocol. Whoever charges holds the lock (flock) from before the transaction begins until the head is written:
 
     lock → begin → read new charges, compare with head → insert → COMMIT (durable) → write head → unlock
 
-So the head never runs ahead of the ledger. A process that dies between COMMIT and the write leaves a head that is
-behind; so may a power cut, since the head is not synced. A head that is behind is not a fault as long as the ledger's
-chain passes through it (charge number `count` has its `hash`): then the ledger holds all that the head vouches for and
-more, and the next to charge brings the head up to date before anything else. All else is refused. The lock is the
-kernel's and goes with the process that holds it, so a killed process blocks nobody.
+So the head never runs ahead of the ledger. A process that dies between COMMIT and the write leaves a head
+that is behind; so may a power cut, since the head is not synced. A head that is behind is not a fault as long
+as the ledger's chain passes through it (charge number `count` has its `hash`): then the ledger holds all that
+the head vouches for and more, and the next to charge brings the head up to date before anything else. All
+else is refused. The lock is the kernel's and goes with the process that holds it, so a killed process blocks
+nobody.
 
-The file is two lines of fixed length, written in turn and each with a check sum: a torn write spoils at most the
-newer one, and the older one is behind but true.
+The file is two lines of fixed length, written in turn and each with a check sum: a torn write spoils at most
+the newer one, and the older one is behind but true.
 """
 
 from __future__ import annotations
@@ -68,6 +70,8 @@ class HeadLock:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: int | None = None
+        self._read: bytes = b""
+        self._newest: tuple[int, Head] = (0, Head(0, ""))
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -81,14 +85,20 @@ class HeadLock:
 
     def read(self) -> Head:
         """The head as it stands."""
-        return _newest(self._read())[1]
+        raw = os.pread(self._opened(), 2 * _LINE + 1, 0)
+        if raw != self._read:
+            self._newest = _newest(raw)
+            self._read = raw
+        return self._newest[1]
 
     def write(self, head: Head) -> None:
-        """Write `head` over the older of the two lines."""
-        line, _ = _newest(self._read())
-        data = _encode(head)
-        if os.pwrite(self._opened(), data, _LINE * (1 - line)) != len(data):
+        """Write `head` over the older of the two lines that `read` found."""
+        line, data = 1 - self._newest[0], _encode(head)
+        lines = [self._read[:_LINE], self._read[_LINE:]]
+        lines[line] = data
+        if os.pwrite(self._opened(), data, _LINE * line) != _LINE:
             raise OSError("short write")
+        self._read, self._newest = b"".join(lines), (line, head)
 
     def close(self) -> None:
         """Let go of the file, and so of the lock if this process is the only one to hold the file."""
@@ -119,9 +129,6 @@ class HeadLock:
             except FileNotFoundError:
                 raise HeadMissing from None
         return self._file
-
-    def _read(self) -> bytes:
-        return os.pread(self._opened(), 2 * _LINE + 1, 0)
 
 
 def _encode(head: Head) -> bytes:

@@ -1,16 +1,17 @@
 """How much is left: the policy's limits against the sums of the charges. Pure: no file, no clock.
 
-Privacy: a charge is allowed only if, after it, the sum of all charges is within everyone's limit and the sum of the
-analyst's charges is within theirs. By composition (privacy/loss.py) everything ever answered is then together
-(ε, δ)-differentially private with the limit's ε and δ; with `per`, everything answered in one period is. All sums are
-exact whole units; charges were rounded up to units and limits are rounded down, so no rounding favours the asker.
+Privacy: a charge is allowed only if, after it, the sum of all charges is within everyone's limit and the sum
+of the analyst's charges is within theirs. By composition (privacy/loss.py) everything ever answered is then
+together (ε, δ)-differentially private with the limit's ε and δ; with `per`, everything answered in one period
+is. All sums are exact whole units; charges were rounded up to units and limits are rounded down, so no
+rounding favours the asker.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
@@ -20,7 +21,7 @@ from dpsql.policy import Budget, Limit, Period
 from dpsql.privacy.loss import DELTA_PLACES, EPSILON_PLACES, PrivacyLoss, decimal_text, units_below
 
 _SPANS: tuple[Period | None, ...] = (None, "day", "week", "month")
-_NOTHING = (0, 0, 0, 0)
+_ZEROS = (0, 0, 0, 0)
 
 
 def period_start(per: Period | None, day: dt.date) -> dt.date:
@@ -58,18 +59,23 @@ def _starts(day: dt.date) -> tuple[dt.date, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was charged in total and in the newest day, week and month: enough to decide, whatever the limits become.
+    """What was charged in total and in the newest day, week and month: enough to decide, whatever the limits
+    become.
 
     The times of charges never go back, so an older period can't be asked for again.
     """
 
     starts: tuple[dt.date, ...] = (dt.date.min,) * len(_SPANS)
-    epsilon: tuple[int, ...] = _NOTHING
-    delta: tuple[int, ...] = _NOTHING
+    epsilon: tuple[int, ...] = _ZEROS
+    delta: tuple[int, ...] = _ZEROS
 
     def plus(self, day: dt.date, epsilon: int, delta: int) -> Tally:
         """With a charge of that many units on `day`."""
         starts = _starts(day)
+        if starts == self.starts:
+            return Tally(
+                starts, tuple([e + epsilon for e in self.epsilon]), tuple([d + delta for d in self.delta])
+            )
         kept = [old == new for old, new in zip(self.starts, starts, strict=True)]
         return Tally(
             starts,
@@ -90,12 +96,16 @@ class Tally:
         return PrivacyLoss.from_units(self.epsilon[0], self.delta[0])
 
 
+NOTHING = Tally()
+"""Nothing charged yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remaining:
     """What is left for one analyst: the least that everyone's and the analyst's own limit leave.
 
-    `epsilon` None: no limit. `delta` is 0 where no limit names delta. `limit` says whose limit leaves the least epsilon,
-    and `renews` when that limit begins anew (None: never).
+    `epsilon` None: no limit. `delta` is 0 where no limit names delta. `limit` says whose limit leaves the
+    least epsilon, and `renews` when that limit begins anew (None: never).
     """
 
     epsilon: Fraction | None
@@ -106,22 +116,35 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One limit on one day: the units left of it (None: it does not limit this)."""
+    """One limit on one day, and the units left of it (None: it does not limit this)."""
 
     whose: Literal["everyone", "analyst"]
     limit: Limit
+    day: dt.date
     epsilon: int | None
     delta: int | None
-    renews: dt.datetime | None
+
+    @property
+    def renews(self) -> dt.datetime | None:
+        """When it begins anew. None: never."""
+        return renewal(self.limit.per, self.day)
+
+    def less(self, epsilon: int, delta: int) -> Standing:
+        """After a charge, which it had enough left for."""
+        return replace(
+            self,
+            epsilon=None if self.epsilon is None else self.epsilon - epsilon,
+            delta=None if self.delta is None else self.delta - delta,
+        )
 
 
+Standings = tuple[Standing, Standing]
+"""Everyone's limit and the analyst's."""
 _NEVER = dt.datetime.max.replace(tzinfo=dt.UTC)
 
 
-def standings(
-    budget: Budget, analyst: str, everyone: Tally, own: Tally, day: dt.date
-) -> tuple[Standing, Standing]:
-    """Everyone's limit and the analyst's, as they stand on `day`."""
+def standings(budget: Budget, analyst: str, everyone: Tally, own: Tally, day: dt.date) -> Standings:
+    """The limits as they stand on `day`."""
     return (
         _standing("everyone", budget.everyone, everyone, day),
         _standing("analyst", limit_of(budget, analyst), own, day),
@@ -129,7 +152,7 @@ def standings(
 
 
 def limit_of(budget: Budget, analyst: str) -> Limit:
-    """The limit of an analyst (a name in Unicode's form NFC): their own, or that of each other analyst, "*"."""
+    """The limit of an analyst (a name in Unicode's form NFC): their own, or that of each other, "*"."""
     limits = budget.analysts
     if analyst in limits:
         return limits[analyst]
@@ -145,71 +168,81 @@ def _standing(whose: Literal["everyone", "analyst"], limit: Limit, tally: Tally,
     return Standing(
         whose,
         limit,
+        day,
         None if limit.epsilon is None else max(0, units_below(limit.epsilon, EPSILON_PLACES) - epsilon),
         None if limit.delta is None else max(0, units_below(limit.delta, DELTA_PLACES) - delta),
-        renewal(limit.per, day),
     )
 
 
-def remaining(limits: tuple[Standing, Standing]) -> Remaining:
+def remaining(limits: Standings) -> Remaining:
     """The least of what the limits leave; of two that leave the same, the one that renews later binds."""
     delta = Fraction(_delta_left(limits), 10**DELTA_PLACES)
     binding = _binding(limits)
-    if binding is None or binding.epsilon is None:
+    if binding is None:
         return Remaining(None, delta)
-    return Remaining(Fraction(binding.epsilon, 10**EPSILON_PLACES), delta, binding.whose, binding.renews)
+    return Remaining(_epsilon_left(binding), delta, binding.whose, binding.renews)
 
 
-def _binding(limits: tuple[Standing, Standing]) -> Standing | None:
-    bounded = [each for each in limits if each.epsilon is not None]
-    return min(bounded, key=lambda each: (each.epsilon, -(each.renews or _NEVER).timestamp()), default=None)
-
-
-def _delta_left(limits: tuple[Standing, Standing]) -> int:
-    """Delta has no natural amount to fall back on: where no limit names it, none may be charged."""
-    return min((each.delta for each in limits if each.delta is not None), default=0)
-
-
-def check(loss: PrivacyLoss, analyst: str, limits: tuple[Standing, Standing]) -> None:
-    """Raise BudgetExhausted unless every limit leaves at least `loss`. Charging exactly what is left is allowed."""
+def check(epsilon: int, delta: int, analyst: str, limits: Standings) -> None:
+    """Raise BudgetExhausted unless both limits leave that many units. All that is left may be charged."""
     binding = _binding(limits)
-    if binding is not None and binding.epsilon is not None and loss.epsilon_units > binding.epsilon:
-        raise _epsilon_exhausted(loss, analyst, binding, limits)
+    if binding is not None and epsilon > (binding.epsilon or 0):
+        raise _epsilon_exhausted(epsilon, analyst, binding, limits)
     left = _delta_left(limits)
-    if loss.delta_units > left:
+    if delta > left:
         raise BudgetExhausted(
-            f"The query would charge delta = {_delta(loss.delta)}, and {_delta(Fraction(left, 10**DELTA_PLACES))} is"
-            f" left of the budget.",
+            f"The query would charge delta = {_delta(delta)}, and {_delta(left)} is left of the budget.",
             hint="group by keys that are declared in the policy: such queries need no delta",
         )
 
 
-def _epsilon_exhausted(
-    loss: PrivacyLoss, analyst: str, binding: Standing, limits: tuple[Standing, Standing]
-) -> BudgetExhausted:
-    left = Fraction(binding.epsilon or 0, 10**EPSILON_PLACES)
+def _binding(limits: Standings) -> Standing | None:
+    """The limit that leaves the least epsilon. None: neither limits it."""
+    everyone, own = limits
+    if everyone.epsilon is None or own.epsilon is None:
+        return own if everyone.epsilon is None and own.epsilon is not None else _if_limited(everyone)
+    if everyone.epsilon != own.epsilon:
+        return everyone if everyone.epsilon < own.epsilon else own
+    return max(limits, key=lambda each: each.renews or _NEVER)
+
+
+def _if_limited(standing: Standing) -> Standing | None:
+    return standing if standing.epsilon is not None else None
+
+
+def _epsilon_left(binding: Standing) -> Fraction:
+    return Fraction(binding.epsilon or 0, 10**EPSILON_PLACES)
+
+
+def _delta_left(limits: Standings) -> int:
+    """Units. No limit on delta means none to charge, unlike epsilon: a policy that wants delta names it."""
+    return min((each.delta for each in limits if each.delta is not None), default=0)
+
+
+def _epsilon_exhausted(epsilon: int, analyst: str, binding: Standing, limits: Standings) -> BudgetExhausted:
+    asked, left = Fraction(epsilon, 10**EPSILON_PLACES), _epsilon_left(binding)
     whose = "of everyone together" if binding.whose == "everyone" else f"of {analyst}"
     per = f" per {binding.limit.per}" if binding.limit.per else ""
     renews = f"renews at {_moment(binding.renews)}" if binding.renews else "does not renew"
     return BudgetExhausted(
-        f"The query would charge epsilon = {decimal_text(loss.epsilon)}, and {decimal_text(left)} is left of the"
+        f"The query would charge epsilon = {decimal_text(asked)}, and {decimal_text(left)} is left of the"
         f" budget {whose} ({decimal_text(binding.limit.epsilon or Fraction(0))}{per}), which {renews}.",
         hint=_way_out(left, limits),
     )
 
 
-def _way_out(left: Fraction, limits: tuple[Standing, Standing]) -> str:
+def _way_out(left: Fraction, limits: Standings) -> str:
     if left > 0:
         return f"ask for epsilon <= {decimal_text(left)}"
-    renewals = [each.renews for each in limits if each.epsilon == 0]
-    if None in renewals:
+    last = max(each.renews or _NEVER for each in limits if each.epsilon == 0)
+    if last == _NEVER:
         return "ask the owner of the data: this budget is used up for good"
-    return f"wait until {_moment(max(moment for moment in renewals if moment is not None))}"
+    return f"wait until {_moment(last)}"
 
 
-def _moment(time: dt.datetime | None) -> str:
-    return f"{time:%Y-%m-%d %H:%M} UTC" if time else "never"
+def _moment(time: dt.datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
-def _delta(value: Fraction) -> str:
-    return decimal_text(value, DELTA_PLACES)
+def _delta(units: int) -> str:
+    return decimal_text(Fraction(units, 10**DELTA_PLACES), DELTA_PLACES)

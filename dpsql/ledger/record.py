@@ -1,9 +1,9 @@
 """One charge, and the hash that ties it to all charges before it.
 
-hash(n) = SHA-256(JSON of [hash(n - 1), number, time, analyst, ε units, δ units, query, version]), and hash(0) comes from
-the ledger's random id. So the hash of the last charge vouches for every charge: no row can be edited, taken out,
-put in or swapped, nor can a row of another ledger be used, without changing it. The hash has no key: it finds
-accidents and clumsy edits, not a forger who may write both files and recomputes them.
+hash(n) = SHA-256(JSON of [hash(n - 1), number, time, analyst, ε units, δ units, query, version]), and hash(0)
+comes from the ledger's random id. So the hash of the last charge vouches for every charge: no row can be
+edited, taken out, put in or swapped, nor can a row of another ledger be used, without changing it. The hash
+has no key: it finds accidents and clumsy edits, not a forger who may write both files and recomputes them.
 """
 
 from __future__ import annotations
@@ -24,24 +24,31 @@ _LONGEST_UNITS = 64
 
 
 class Damaged(Exception):
-    """The file doesn't hold what a ledger holds. Never leaves this package: the ledger turns it into a LedgerError."""
+    """The file doesn't hold what a ledger holds. Never leaves this package: see faults.py."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
     """One deduction from the budget, as it stands in the file.
 
-    `loss` is the loss rounded up to units; `time` is UTC; `query` is the SQL text, cut after 10,000 characters;
-    `version` is that of the dpsql which charged; `hash` ties it to the charges before it.
+    `epsilon_units` (1e-9) and `delta_units` (1e-18) are the loss, rounded up; `time` is UTC; `query` is the
+    SQL text, cut after 10,000 characters; `version` is that of the dpsql which charged; `hash` ties it to the
+    charges before it.
     """
 
     number: int
     time: dt.datetime
     analyst: str
-    loss: PrivacyLoss
+    epsilon_units: int
+    delta_units: int
     query: str
     version: str
     hash: str
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What was charged."""
+        return PrivacyLoss.from_units(self.epsilon_units, self.delta_units)
 
 
 def genesis(ledger_id: str) -> str:
@@ -50,18 +57,26 @@ def genesis(ledger_id: str) -> str:
 
 
 def new_charge(
-    previous: str, *, number: int, time: dt.datetime, analyst: str, loss: PrivacyLoss, query: str, version: str
+    previous: str,
+    *,
+    number: int,
+    time: dt.datetime,
+    analyst: str,
+    epsilon_units: int,
+    delta_units: int,
+    query: str,
+    version: str,
 ) -> Charge:
     """The charge that follows the one with hash `previous`."""
-    fields = (number, _time_text(time), analyst, str(loss.epsilon_units), str(loss.delta_units), query, version)
-    rounded = PrivacyLoss.from_units(loss.epsilon_units, loss.delta_units)
-    return Charge(number, time, analyst, rounded, query, version, _hash(previous, fields))
+    fields = (number, _time_text(time), analyst, str(epsilon_units), str(delta_units), query, version)
+    return Charge(number, time, analyst, epsilon_units, delta_units, query, version, _hash(previous, fields))
 
 
 def to_row(charge: Charge) -> tuple[object, ...]:
     """The row of the file that holds `charge`."""
-    units = (str(charge.loss.epsilon_units), str(charge.loss.delta_units))
-    return (charge.number, _time_text(charge.time), charge.analyst, *units, charge.query, charge.version, charge.hash)
+    units = (str(charge.epsilon_units), str(charge.delta_units))
+    time = _time_text(charge.time)
+    return (charge.number, time, charge.analyst, *units, charge.query, charge.version, charge.hash)
 
 
 def from_row(row: Sequence[object], previous: str, number: int) -> Charge:
@@ -74,8 +89,7 @@ def from_row(row: Sequence[object], previous: str, number: int) -> Charge:
         raise Damaged(f"charge {number} was edited, or charges before it are missing")
     if not isinstance(analyst, str) or not isinstance(query, str) or not isinstance(version, str):
         raise Damaged(f"charge {number} holds something else than text")
-    loss = PrivacyLoss.from_units(_units(epsilon), _units(delta))
-    return Charge(number, _time(time), analyst, loss, query, version, str(digest))
+    return Charge(number, _time(time), analyst, _units(epsilon), _units(delta), query, version, str(digest))
 
 
 def storable(query: str) -> str:

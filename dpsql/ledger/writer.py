@@ -1,10 +1,12 @@
 """The thread that writes charges: all requests that wait are committed together, with one sync.
 
-It is a thread of its own because Ctrl-C reaches only the main thread: a commit is never cut in half by it. It takes the
-lock between processes first and the lock between threads second, so readers never wait for another process.
+It is a thread of its own because Ctrl-C reaches only the main thread: a commit is never cut in half by it. It
+takes the lock between processes first and the lock between threads second, so readers never wait for another
+process.
 
-Forks: before a fork the connection is closed while no thread is inside SQLite; afterwards parent and child each open
-their own when they next need one. The child starts without thread, requests and head: those are the parent's.
+Forks: before a fork the connection is closed while no thread is inside SQLite; afterwards parent and child
+each open their own when they next need one. The child starts without thread, requests and head: those are the
+parent's.
 """
 
 from __future__ import annotations
@@ -19,14 +21,13 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from dpsql.errors import Error, InterfaceError, InternalError, LedgerError
+from dpsql.errors import BudgetExhausted, Error, InterfaceError, InternalError, LedgerError
 from dpsql.ledger.faults import faults
 from dpsql.ledger.head import Head, HeadLock, head_path
-from dpsql.ledger.limits import Remaining, check, remaining, standings
+from dpsql.ledger.limits import Remaining, Standings, check, remaining, standings
 from dpsql.ledger.record import Charge, new_charge
 from dpsql.ledger.store import State, Store
 from dpsql.policy import Budget
-from dpsql.privacy.loss import PrivacyLoss
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -44,7 +45,8 @@ def _locked() -> threading.Lock:
 class Wanted:
     """A charge that an analyst asks for."""
 
-    loss: PrivacyLoss
+    units: tuple[int, int]
+    """ε in 1e-9 and δ in 1e-18, rounded up."""
     analyst: str
     budget: Budget
     query: str
@@ -60,7 +62,7 @@ class _Request:
     answered: threading.Lock = field(default_factory=_locked)
     given_up: bool = False
     charge: Charge | None = None
-    remaining: Remaining | None = None
+    left: Standings | None = None
     error: Error | None = None
 
 
@@ -89,9 +91,18 @@ class Writer:
                 raise InterfaceError("The ledger is closed.")
             return task(self._store)
 
-    def charge(self, wanted: Wanted | None) -> tuple[Charge | None, Remaining | None]:
+    def probe(self) -> None:
+        """Check that the ledger could be charged. Raises LedgerError."""
+        self._wait_for(_Request(None))
+
+    def charge(self, wanted: Wanted) -> tuple[Charge, Remaining]:
         """The durable charge and what it left. Raises BudgetExhausted, LedgerError."""
         request = _Request(wanted)
+        self._wait_for(request)
+        assert request.charge is not None and request.left is not None
+        return request.charge, remaining(request.left)
+
+    def _wait_for(self, request: _Request) -> None:
         with self._lock:
             if self._closed:
                 raise InterfaceError("The ledger is closed.")
@@ -107,7 +118,6 @@ class Writer:
             )
         if request.error is not None:
             raise request.error
-        return request.charge, request.remaining
 
     def close(self) -> None:
         """Write what waits, then close the file. What is asked for later is refused."""
@@ -115,8 +125,12 @@ class Writer:
             self._closed = True
             thread = self._thread
             self._requests.put(None)
-        if thread is not None:
+        if thread is None:
+            self._let_go()
+        elif thread is not threading.current_thread():  # garbage is collected in any thread
             thread.join(PATIENCE)
+
+    def _let_go(self) -> None:
         with self._store_lock:
             self._store.close()
         self._head.close()
@@ -124,7 +138,8 @@ class Writer:
     # In the thread.
 
     def _run(self) -> None:
-        while (first := self._requests.get()) is not None:
+        ended = False
+        while not ended and (first := self._requests.get()) is not None:
             batch = [first]
             try:
                 ended = self._write(batch)
@@ -134,11 +149,10 @@ class Writer:
                 ended = _fail(batch, InternalError("The ledger failed unexpectedly; nothing is answered."))
             for request in batch:
                 request.answered.release()
-            if ended:
-                return
+        self._let_go()
 
     def _write(self, batch: list[_Request]) -> bool:
-        """Answer the batch and whatever waits by the time that the lock is ours. True: it was the last one."""
+        """Answer the batch and all that waits by the time that the lock is ours. True: it was the last."""
         with faults(self._path), self._head.held():
             last = self._gather(batch)
             with self._store_lock:
@@ -163,7 +177,9 @@ class Writer:
         state = self._store.state
         draft = state.draft()
         try:
-            if head.count < state.count:  # someone died before writing it; if it can't be written now, nothing is charged
+            if (
+                head.count < state.count
+            ):  # someone died before writing it: if that fails now too, no charge is made
                 self._head.write(Head(state.count, state.hash))
             charges = [charge for request in batch if (charge := _decide(request, draft)) is not None]
         except BaseException:
@@ -189,9 +205,10 @@ def _decide(request: _Request, draft: State) -> Charge | None:
     if wanted is None:
         return None
     time = max(wanted.now, draft.newest)  # a clock that went back is read as the newest charge's time
+    limits = _limits(wanted.budget, wanted.analyst, draft, time)
     try:
-        check(wanted.loss, wanted.analyst, _limits(wanted.budget, wanted.analyst, draft, time))
-    except Error as refused:
+        check(*wanted.units, wanted.analyst, limits)
+    except BudgetExhausted as refused:
         request.error = refused
         return None
     charge = new_charge(
@@ -199,13 +216,14 @@ def _decide(request: _Request, draft: State) -> Charge | None:
         number=draft.count + 1,
         time=time,
         analyst=wanted.analyst,
-        loss=wanted.loss,
+        epsilon_units=wanted.units[0],
+        delta_units=wanted.units[1],
         query=wanted.query,
         version=wanted.version,
     )
     draft.add(charge)
     request.charge = charge
-    request.remaining = left(wanted.budget, wanted.analyst, draft, time)
+    request.left = (limits[0].less(*wanted.units), limits[1].less(*wanted.units))
     return charge
 
 
@@ -214,7 +232,7 @@ def left(budget: Budget, analyst: str, state: State, now: dt.datetime) -> Remain
     return remaining(_limits(budget, analyst, state, max(now, state.newest)))
 
 
-def _limits(budget: Budget, analyst: str, state: State, time: dt.datetime):  # type: ignore[no-untyped-def]
+def _limits(budget: Budget, analyst: str, state: State, time: dt.datetime) -> Standings:
     return standings(budget, analyst, state.everyone, state.of(analyst), time.date())
 
 

@@ -1,10 +1,10 @@
 """Privacy loss (ε, δ): exact numbers, their sums, and the whole units that a ledger counts in.
 
 Privacy: an answer that is (ε₁, δ₁)-differentially private and one that is (ε₂, δ₂)-differentially private are
-together (ε₁ + ε₂, δ₁ + δ₂)-differentially private, also when the second question was chosen after seeing the first
-answer (basic adaptive composition). So losses add, and nothing else is ever done with them. The sum must not be too
-small: it is exact here (`Fraction`, int), and where a loss becomes a number of units it is rounded up. With floats
-1.0 + 1e-17 would be 1.0 for ever, and NaN would pass every comparison with a budget.
+together (ε₁ + ε₂, δ₁ + δ₂)-differentially private, also when the second question was chosen after seeing the
+first answer (basic adaptive composition). So losses add, and nothing else is ever done with them. The sum
+must not be too small: it is exact here (`Fraction`, int), and where a loss becomes a number of units it is
+rounded up. With floats 1.0 + 1e-17 would be 1.0 for ever, and NaN would pass every comparison with a budget.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class PrivacyLoss:
         for name in ("epsilon", "delta"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | Fraction):
-                raise InvalidParameter(f"The {name} of a privacy loss is a Fraction, not {type(value).__name__}.")
+                found = type(value).__name__
+                raise InvalidParameter(f"The {name} of a privacy loss is a Fraction, not {found}.")
             if value < 0:
                 raise InvalidParameter(f"The {name} of a privacy loss can't be negative.")
             object.__setattr__(self, name, Fraction(value))
@@ -69,12 +70,14 @@ class PrivacyLoss:
 
 def units_above(value: Fraction, places: int) -> int:
     """The least whole number of units of 10**-places that is not below `value`: for what is charged."""
-    return -(-value.numerator * 10**places // value.denominator)
+    unit: int = 10**places
+    return -(-value.numerator * unit // value.denominator)
 
 
 def units_below(value: Fraction, places: int) -> int:
     """The greatest whole number of units of 10**-places that is not above `value`: for limits."""
-    return value.numerator * 10**places // value.denominator
+    unit: int = 10**places
+    return value.numerator * unit // value.denominator
 
 
 def decimal_text(value: Fraction, places: int = EPSILON_PLACES) -> str:
@@ -87,8 +90,8 @@ def parse_epsilon(value: object) -> Fraction:
     """The exact epsilon that `value` writes in decimal: "0.1", 0.1 and Decimal("0.1") are all 1/10.
 
     Takes str, int, Decimal, Fraction and float; a float means the decimal text that it prints as. Raises
-    InvalidParameter for all else: booleans, NaN, infinity, hexadecimal, "1_000", "1 0", zero, negative numbers, and
-    numbers outside of 1e-30 to 1e30, which are refused before a long integer is made of them.
+    InvalidParameter for all else: booleans, NaN, infinity, hexadecimal, "1_000", "1 0", zero, negative
+    numbers, and numbers outside of 1e-30 to 1e30, which are refused before a long integer is made of them.
     """
     number = _exact(value)
     if number <= 0:
