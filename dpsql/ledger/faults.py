@@ -1,4 +1,4 @@
-"""Every fault of file or database becomes a LedgerError: nothing is answered, no text of SQLite's gets out."""
+"""Every fault of file or database becomes a LedgerError: nothing is answered, no text of SQLite's leaves."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dpsql.ledger.record import Damaged
 from dpsql.ledger.store import LedgerAbsent, LedgerExists, Replaced
 
 _log = logging.getLogger("dpsql.ledger")
+_log.addHandler(logging.NullHandler())  # silent until the operator asks
 _CREATE = "dpsql budget CONFIG --create"
 _RESTORE = "put back the newest copies of the ledger and its head, made at the same time"
 

@@ -93,7 +93,7 @@ class State:
 
 
 class Store:
-    """One ledger file. Not for two threads at once. Raises sqlite3.Error, OSError and what faults.py knows."""
+    """One ledger file. Not for two threads at once. Raises what faults.py lists."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -111,7 +111,7 @@ class Store:
         """Read the charges that are new, without any lock, and check them against the head."""
         with self._reading():
             connection = self._connected()
-            head = read_head(head_path(self._path))  # before the snapshot: so it can't be ahead of it
+            head = read_head(head_path(self._path))  # before the snapshot, so never ahead of it
             connection.execute("BEGIN")
             self._catch_up(connection)
             self._check(connection, head)
@@ -124,6 +124,11 @@ class Store:
             connection.execute("BEGIN IMMEDIATE")
             self._catch_up(connection)
             self._check(connection, head)
+
+    def touch(self) -> None:
+        """Find out whether the file can be written: BEGIN IMMEDIATE alone succeeds on a read-only one."""
+        with self._reading():
+            self._connected().execute("UPDATE ledger SET id = id")
 
     def write(self, charges: Sequence[Charge]) -> None:
         """Make the charges durable, and end the transaction."""
@@ -139,9 +144,10 @@ class Store:
         self._connected().execute("COMMIT")
 
     def abandon(self) -> None:
-        """End the transaction without a charge."""
-        with self._reading():
-            self._connected().execute("ROLLBACK")
+        """End the transaction, if there still is one, without a charge."""
+        if self._connection is not None and self._connection.in_transaction:
+            with self._reading():
+                self._connection.execute("ROLLBACK")
 
     def charges(self, after: int, previous: str) -> list[Charge]:
         """The next charges in the file (at most 1000) after number `after`, whose hash is `previous`."""
@@ -215,7 +221,7 @@ class Store:
             return
         if head.count >= state.count:
             raise Damaged(
-                f"it holds {state.count} charges, not the {head.count} its head knows: it may be an older copy"
+                f"it holds {state.count} charges and its head knows {head.count}: it may be an older copy"
             )
         if head.count == 0:
             found = _genesis(connection)

@@ -16,6 +16,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -138,37 +139,33 @@ class Writer:
     # In the thread.
 
     def _run(self) -> None:
-        ended = False
-        while not ended and (first := self._requests.get()) is not None:
+        while (first := self._requests.get()) is not None:
             batch = [first]
             try:
-                ended = self._write(batch)
+                self._write(batch)
             except Error as error:
-                ended = _fail(batch, error)
+                _fail(batch, error)
             except BaseException:  # noqa: BLE001 - the thread must live on, and no caller may wait for ever
-                ended = _fail(batch, InternalError("The ledger failed unexpectedly; nothing is answered."))
+                _fail(batch, InternalError("The ledger failed unexpectedly; nothing is answered."))
             for request in batch:
                 request.answered.release()
         self._let_go()
 
-    def _write(self, batch: list[_Request]) -> bool:
-        """Answer the batch and all that waits by the time that the lock is ours. True: it was the last."""
+    def _write(self, batch: list[_Request]) -> None:
+        """Answer the batch, to which all is added that waits by the time that the lock is ours."""
         with faults(self._path), self._head.held():
-            last = self._gather(batch)
+            self._gather(batch)
             with self._store_lock:
                 self._write_locked([request for request in batch if not request.given_up])
-        return last
 
-    def _gather(self, batch: list[_Request]) -> bool:
-        while len(batch) < _LARGEST_BATCH:
-            try:
+    def _gather(self, batch: list[_Request]) -> None:
+        with suppress(Empty):
+            while len(batch) < _LARGEST_BATCH:
                 request = self._requests.get_nowait()
-            except Empty:
-                return False
-            if request is None:
-                return True
-            batch.append(request)
-        return False
+                if request is None:
+                    self._requests.put(None)  # the end: for `_run` to see
+                    return
+                batch.append(request)
 
     def _write_locked(self, batch: Sequence[_Request]) -> None:
         """The transaction: see the protocol in head.py."""
@@ -177,10 +174,10 @@ class Writer:
         state = self._store.state
         draft = state.draft()
         try:
-            if (
-                head.count < state.count
-            ):  # someone died before writing it: if that fails now too, no charge is made
+            if head.count < state.count:  # someone died before writing it; if this fails too: no charge
                 self._head.write(Head(state.count, state.hash))
+            if any(request.wanted is None for request in batch):
+                self._store.touch()
             charges = [charge for request in batch if (charge := _decide(request, draft)) is not None]
         except BaseException:
             self._store.abandon()
@@ -193,10 +190,9 @@ class Writer:
         self._head.write(Head(state.count, state.hash))
 
 
-def _fail(batch: Sequence[_Request], error: Error) -> bool:
-    for request in batch:
+def _fail(batch: Sequence[_Request], error: Error) -> None:
+    for request in batch:  # an error of its own for each thread that will raise it
         request.error = type(error)(error.message, hint=error.hint)
-    return False
 
 
 def _decide(request: _Request, draft: State) -> Charge | None:
