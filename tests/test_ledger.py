@@ -13,10 +13,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,7 +28,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
 import dpsql.ledger.head as head_module
-from dpsql.errors import BudgetExhausted, Error, InterfaceError, InternalError, InvalidParameter, LedgerError
+from dpsql.errors import BudgetExhausted, InterfaceError, InternalError, InvalidParameter, LedgerError
 from dpsql.ledger import Ledger, Receipt, Remaining, charges_csv, charges_json, writer
 from dpsql.ledger.head import head_path, read_head
 from dpsql.ledger.limits import Tally, period_start, renewal
@@ -78,7 +80,7 @@ def refused(path: Path, words: str) -> None:
         Ledger.open(path)
     assert caught.value.hint
     assert str(path.parent) not in str(caught.value)
-    assert caught.value.__suppress_context__
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
 # Charging
@@ -168,7 +170,7 @@ def test_each_analyst_and_everyone_together(ledger: Ledger) -> None:
         charge(ledger, budget, loss, "dora")
     assert caught.value.hint == "ask for epsilon <= 0.1"
     totals = ledger.totals()
-    assert totals.analysts == {name: loss for name in ("alice", "bob", "carol")}
+    assert totals.analysts == dict.fromkeys(["alice", "bob", "carol"], loss)
     assert totals.everyone == PrivacyLoss(Fraction(9, 10))
 
 
@@ -366,6 +368,7 @@ def test_a_tally_forgets_older_periods_only() -> None:
 def test_creation(path: Path) -> None:
     deep = path.parent / "var" / "deep" / "a b?#%.ledger"
     with Ledger.create(deep) as ledger:
+        assert ledger.path == deep
         charge(ledger, Budget())
         modes = {each.name: each.stat().st_mode & 0o777 for each in deep.parent.iterdir()}
     assert set(modes.values()) == {0o600}, modes
@@ -435,6 +438,46 @@ def test_a_forgotten_ledger_is_closed(path: Path) -> None:
     assert not path.with_name(path.name + "-wal").exists()
 
 
+def test_closing_finishes_what_waits(ledger: Ledger, path: Path) -> None:
+    other = head_module.HeadLock(head_path(path))
+    with ThreadPoolExecutor(9) as pool:
+        with other.held():
+            waiting = [pool.submit(charge, ledger, Budget()) for _ in range(8)]
+            while ledger._writer._requests.qsize() < 7:
+                threading.Event().wait(0.001)
+            closing = pool.submit(ledger.close)
+            while not ledger._writer._closed:
+                threading.Event().wait(0.001)
+        assert sorted(each.result().number for each in waiting) == list(range(1, 9))
+        closing.result()
+    other.close()
+    assert spent(path) == Fraction(8, 10)
+
+
+def test_closing_from_within_its_thread(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the garbage collector runs there."""
+    really = writer.new_charge
+
+    def new_charge(*arguments: object, **more: object) -> object:
+        ledger._writer.close()
+        return really(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(writer, "new_charge", new_charge)
+    assert charge(ledger, Budget()).number == 1
+    assert ledger._writer._thread is not None
+    ledger._writer._thread.join(10)
+    assert not path.with_name(path.name + "-wal").exists()
+
+
+def test_a_large_queue_takes_several_commits(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_LARGEST_BATCH", 3)
+    with ThreadPoolExecutor(10) as pool:
+        assert len(list(pool.map(lambda _: charge(ledger, Budget()), range(10)))) == 10
+    assert spent(path) == 1
+
+
 # Tampering
 
 
@@ -467,8 +510,10 @@ EDITS = {
     "last deleted": "DELETE FROM charge WHERE number = 3",
     "first deleted": "DELETE FROM charge WHERE number = 1",
     "all deleted": "DELETE FROM charge",
-    "inserted": "INSERT INTO charge SELECT 0, time, analyst, epsilon, delta, query, version, hash FROM charge LIMIT 1",
-    "appended": "INSERT INTO charge SELECT 4, time, analyst, epsilon, delta, query, version, hash FROM charge LIMIT 1",
+    "inserted": "INSERT INTO charge SELECT 0, time, analyst, epsilon, delta, query, version, hash FROM charge"
+    " WHERE number = 1",
+    "appended": "INSERT INTO charge SELECT 4, time, analyst, epsilon, delta, query, version, hash FROM charge"
+    " WHERE number = 3",
     "id": "UPDATE ledger SET id = 'x'",
     "no id": "DELETE FROM ledger",
     "format": "PRAGMA user_version = 9",
@@ -512,7 +557,7 @@ def test_a_forged_row_of_wrong_content_is_refused(charged: Path) -> None:
         last = list(ledger.charges())[-1]
     good = [4, "2027-01-01T00:00:00.000000+00:00", "a", "1", "0", "q", "v"]
     for column, value in [(1, "x"), (1, "2027-01-01T00:00:00"), (1, "2020-01-01T00:00:00+00:00"), (3, "-1"),
-                          (3, "1" * 65), (4, "1.5"), (3, "١"), (2, 7)]:  # fmt: skip
+                          (3, "1" * 65), (4, "1.5"), (3, "١")]:  # fmt: skip
         row = [*good]
         row[column] = value  # type: ignore[assignment]
         copy = charged.with_name("copy.ledger")
@@ -524,8 +569,7 @@ def test_a_forged_row_of_wrong_content_is_refused(charged: Path) -> None:
         )
         connection.commit()
         connection.close()
-        if row[2] != 7:  # SQLite makes text of it
-            refused(copy, "is refused")
+        refused(copy, "is refused")
 
 
 def test_an_older_copy_is_refused(ledger: Ledger, path: Path, tmp_path: Path) -> None:
@@ -582,8 +626,9 @@ def test_a_lost_head_is_refused(charged: Path) -> None:
     with Ledger.open(charged) as ledger:
         charge(ledger, Budget())
         head_path(charged).unlink()
-        with pytest.raises(LedgerError, match=r"lost its head, the file clinic\.ledger\.head"):
-            charge(ledger, Budget())
+        for _ in range(2):
+            with pytest.raises(LedgerError, match=r"lost its head, the file clinic\.ledger\.head"):
+                charge(ledger, Budget())
         with pytest.raises(LedgerError, match="lost its head"):
             ledger.totals()
     refused(charged, "lost its head")
@@ -644,6 +689,23 @@ def test_garbage_is_refused(charged: Path, caplog: pytest.LogCaptureFixture) -> 
     refused(charged, r"is damaged|is refused|be read")
 
 
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(5, "can't be read or written"), (13, "read-only"), (30, "read-only"), (122, "full")],
+)
+def test_faults_of_the_system(
+    charged: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, "words of the system", "/secret")
+
+    with Ledger.open(charged) as ledger:
+        monkeypatch.setattr(os, "pread", fail)
+        with pytest.raises(LedgerError, match=words) as caught:
+            charge(ledger, Budget())
+    assert "secret" not in str(caught.value) and "system" not in str(caught.value)
+
+
 @pytest.mark.parametrize("step", ["_insert", "_commit", "begin"])
 @pytest.mark.parametrize(
     "fault", [sqlite3.OperationalError("disk I/O error: /secret"), OSError(28, "no /secret")]
@@ -676,7 +738,7 @@ def test_a_fault_of_ours_reaches_the_caller_and_not_the_thread(
 
 
 def test_a_head_that_cannot_be_written(charged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first charge stands, unanswered; from then on it fails before charging, until the head can be written."""
+    """The first charge stands, unanswered; later ones fail before charging, until the head is mended."""
     with Ledger.open(charged) as ledger:
         with monkeypatch.context() as patch:
             patch.setattr(os, "pwrite", lambda *_: 7)
@@ -768,7 +830,7 @@ def test_full_disk(charged: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_read_only_files_as_another_user(tmp_path: Path) -> None:
-    place = Path("/tmp") / f"dpsql-test-{os.getpid()}"  # where any user may look
+    place = Path(tempfile.gettempdir()) / f"dpsql-test-{os.getpid()}"  # where any user may look
     place.mkdir(mode=0o755)
     try:
         path = place / "clinic.ledger"
@@ -797,7 +859,7 @@ def test_read_only_database(charged: Path, monkeypatch: pytest.MonkeyPatch) -> N
     really = sqlite3.connect
 
     def connect(name: str, **options: object) -> sqlite3.Connection:
-        return really(name.replace("mode=rw", "mode=ro"), **options)  # type: ignore[call-overload, no-any-return]
+        return really(name.replace("mode=rw", "mode=ro"), **options)  # type: ignore
 
     monkeypatch.setattr(sqlite3, "connect", connect)
     refused(charged, "it is read-only")
@@ -877,10 +939,8 @@ def test_threads_share_one_budget(ledger: Ledger, path: Path) -> None:
 
     def run(_: int) -> None:
         for _ in range(25):
-            try:
+            with suppress(BudgetExhausted):
                 granted.append(ledger.charge(loss, analyst="a", budget=budget, query=""))
-            except BudgetExhausted:
-                pass
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(run, range(8)))
@@ -952,6 +1012,7 @@ def test_readers_beside_writers(ledger: Ledger) -> None:
         assert len({each.result().number for each in charges}) == 50
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_forks(ledger: Ledger, path: Path) -> None:
     """Parent and children charge through the ledger that was open at the fork, while threads charge too."""
     stop = threading.Event()
@@ -1026,8 +1087,6 @@ class Model(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        import tempfile
-
         self.place = tempfile.TemporaryDirectory()
         self.path = Path(self.place.name, "a.ledger")
         self.ledger = Ledger.create(self.path)
@@ -1127,8 +1186,4 @@ class Model(RuleBasedStateMachine):
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
-
-
-def test_every_error_is_one_of_ours() -> None:
-    assert issubclass(LedgerError, Error)
+TestModel.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)

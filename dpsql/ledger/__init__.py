@@ -14,6 +14,9 @@ is read: it fails closed, free.
 What it does not do: the head notices that an older copy of the ledger was put back, but not if ledger *and*
 head were; and who may write the files can forge them. Both files need a local disk: SQLite's log and flock do
 not work on NFS.
+
+To back up while it is in use: copy the head first, then the ledger with SQLite's `.backup`; so the head is
+never ahead.
 """
 
 from __future__ import annotations

@@ -26,29 +26,24 @@ _ZEROS = (0, 0, 0, 0)
 
 def period_start(per: Period | None, day: dt.date) -> dt.date:
     """The first day of the calendar period (UTC) that `day` lies in. Weeks begin on Monday (ISO 8601)."""
-    match per:
-        case None:
-            return dt.date.min
-        case "day":
-            return day
-        case "week":
-            return day - dt.timedelta(days=day.weekday())
-        case "month":
-            return day.replace(day=1)
+    if per is None:
+        return dt.date.min
+    if per == "day":
+        return day
+    if per == "week":
+        return day - dt.timedelta(days=day.weekday())
+    return day.replace(day=1)
 
 
 def renewal(per: Period | None, day: dt.date) -> dt.datetime | None:
     """When the period that `day` lies in ends and the next begins: midnight UTC. None: never."""
+    if per is None:
+        return None
     start = period_start(per, day)
-    match per:
-        case None:
-            return None
-        case "day":
-            following = start + dt.timedelta(days=1)
-        case "week":
-            following = start + dt.timedelta(days=7)
-        case "month":
-            following = (start + dt.timedelta(days=31)).replace(day=1)
+    if per == "month":
+        following = (start + dt.timedelta(days=31)).replace(day=1)
+    else:
+        following = start + dt.timedelta(days=1 if per == "day" else 7)
     return dt.datetime.combine(following, dt.time(), dt.UTC)
 
 

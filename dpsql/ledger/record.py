@@ -87,9 +87,8 @@ def from_row(row: Sequence[object], previous: str, number: int) -> Charge:
     found, time, analyst, epsilon, delta, query, version, digest = row
     if found != number or _hash(previous, row[:-1]) != digest:
         raise Damaged(f"charge {number} was edited, or charges before it are missing")
-    if not isinstance(analyst, str) or not isinstance(query, str) or not isinstance(version, str):
-        raise Damaged(f"charge {number} holds something else than text")
-    return Charge(number, _time(time), analyst, _units(epsilon), _units(delta), query, version, str(digest))
+    units = (_units(epsilon), _units(delta))
+    return Charge(number, _time(time), str(analyst), *units, str(query), str(version), str(digest))
 
 
 def storable(query: str) -> str:

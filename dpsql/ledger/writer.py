@@ -251,7 +251,7 @@ def _after_fork_in_parent() -> None:
     _fork_lock.release()
 
 
-def _after_fork_in_child() -> None:
+def _after_fork_in_child() -> None:  # pragma: no cover - runs in the child, see test_forks
     global _fork_lock
     for writer in _held:
         closed = writer._closed
