@@ -438,6 +438,34 @@ def test_a_forgotten_ledger_is_closed(path: Path) -> None:
     assert not path.with_name(path.name + "-wal").exists()
 
 
+def test_no_thread_to_be_had(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    Ledger.create(path).close()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", start)
+        refused(path, "could not start a thread")
+    assert spent(path) == 0
+
+
+def test_closing_while_another_process_holds_the_lock(
+    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_FAREWELL", 0.05)
+    monkeypatch.setattr(writer, "PATIENCE", 0.05)
+    other = head_module.HeadLock(head_path(path))
+    with other.held():
+        with pytest.raises(LedgerError, match="locked by another process"):
+            charge(ledger, Budget())
+        ledger.close()
+    other.close()
+    assert ledger._writer._thread is not None
+    ledger._writer._thread.join(10)
+    monkeypatch.undo()
+    assert spent(path) == 0
+
+
 def test_closing_finishes_what_waits(ledger: Ledger, path: Path) -> None:
     other = head_module.HeadLock(head_path(path))
     with ThreadPoolExecutor(9) as pool:

@@ -120,13 +120,14 @@ class Ledger:
     def charge(
         self, loss: PrivacyLoss, *, analyst: str, budget: Budget, query: str, now: dt.datetime | None = None
     ) -> Receipt:
-        """Charge `loss` to `analyst`, durably, if `budget` leaves that much; to be called before any row is
-        read.
+        """Charge `loss` to `analyst`, durably, if `budget` leaves that much: before any row is read.
 
         `query` is the SQL text, for the record; `now` is the present moment (default: the clock) and needs a
-        time zone. Raises BudgetExhausted (nothing was charged), InvalidParameter (nor was anything) and
-        LedgerError: then nothing may be answered, and in rare cases (a disk that fails during the commit) the
-        charge stands.
+        time zone.
+
+        Raises BudgetExhausted and InvalidParameter: nothing was charged. Raises LedgerError: nothing may be
+        answered, and in rare cases (a disk that fails during the commit) the charge stands; so it may where
+        Ctrl-C interrupts the wait.
         """
         units = (loss.epsilon_units, loss.delta_units)
         if not any(units):

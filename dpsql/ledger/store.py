@@ -242,6 +242,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     )
     try:
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # macOS: fsync alone leaves data in the disk's cache
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA trusted_schema = OFF")
     except BaseException:

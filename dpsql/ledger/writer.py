@@ -31,8 +31,10 @@ from dpsql.ledger.store import State, Store
 from dpsql.policy import Budget
 
 T = TypeVar("T")
-PATIENCE = 60.0
+PATIENCE = 30.0
 """Seconds that a caller waits for its charge before it gives up."""
+_FAREWELL = 5.0
+"""Seconds that `close` waits for charges under way: they are waited for by their callers already."""
 _LARGEST_BATCH = 256
 
 
@@ -108,8 +110,7 @@ class Writer:
             if self._closed:
                 raise InterfaceError("The ledger is closed.")
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="dpsql-ledger", daemon=True)
-                self._thread.start()
+                self._thread = self._start()
             self._requests.put(request)
         if not request.answered.acquire(timeout=PATIENCE):
             request.given_up = True
@@ -120,6 +121,15 @@ class Writer:
         if request.error is not None:
             raise request.error
 
+    def _start(self) -> threading.Thread:
+        thread = threading.Thread(target=self._run, name="dpsql-ledger", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            hint = "raise the limit on threads, or try again"
+            raise LedgerError("The ledger could not start a thread.", hint=hint) from None
+        return thread
+
     def close(self) -> None:
         """Write what waits, then close the file. What is asked for later is refused."""
         with self._lock:
@@ -129,7 +139,7 @@ class Writer:
         if thread is None:
             self._let_go()
         elif thread is not threading.current_thread():  # garbage is collected in any thread
-            thread.join(PATIENCE)
+            thread.join(_FAREWELL)
 
     def _let_go(self) -> None:
         with self._store_lock:
