@@ -1,0 +1,240 @@
+"""The ledger: the durable record of what was charged, and with it the budget.
+
+The file is the budget. Every charge in it counts, whatever policy, table, data version or process wrote it;
+the limits come from the policy that is in force when a query is charged. Charges are only ever added: there
+is no refund and no deletion, not for errors, cancelled queries, rolled back transactions or crashes, because
+a refund would tell what went wrong.
+
+Privacy: `Ledger.charge` returns only after the charge is durable (synced), and a query reads private rows
+only after it returned. So at any instant, also after `kill -9` or a power cut, the charges in the file are at
+least those of the answers given, and their sum, by composition, bounds the privacy loss. If the ledger is
+absent, damaged, older than its head, read-only or the disk is full, `charge` raises LedgerError and nothing
+is read: it fails closed, free.
+
+What it does not do: the head notices that an older copy of the ledger was put back, but not if ledger *and*
+head were; and who may write the files can forge them. Both files need a local disk: SQLite's log and flock do
+not work on NFS.
+
+To back up while it is in use: copy the head first, then the ledger with SQLite's `.backup`; so the head is
+never ahead.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import unicodedata
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+
+from dpsql.errors import InvalidParameter, LedgerError
+from dpsql.ledger import store
+from dpsql.ledger.export import charges_csv, charges_json
+from dpsql.ledger.faults import faults
+from dpsql.ledger.limits import Remaining
+from dpsql.ledger.record import Charge, storable
+from dpsql.ledger.writer import Wanted, Writer, left
+from dpsql.policy import Budget
+from dpsql.privacy.loss import PrivacyLoss
+
+__all__ = ["Charge", "Ledger", "Receipt", "Remaining", "Totals", "charges_csv", "charges_json"]
+
+_LONGEST_ANALYST = 200
+_LARGEST_CHARGE = 10**40
+_YEARS = range(1970, 9000)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof of a durable charge.
+
+    Its number in the ledger, the loss as charged (rounded up to units), its time (UTC), what it left the
+    analyst.
+    """
+
+    number: int
+    loss: PrivacyLoss
+    time: dt.datetime
+    remaining: Remaining
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """All that was ever charged: how many charges, their sum, and the sum of each analyst, by name."""
+
+    count: int
+    everyone: PrivacyLoss
+    analysts: dict[str, PrivacyLoss]
+
+
+class Ledger:
+    """An open ledger. Any number of threads may use one, and any number of processes may have the same file
+    open.
+
+    Made by `create` or `open`; a context manager. A ledger that is open when the process forks serves both.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Not for callers: `create` and `open` check the file."""
+        self._path = path
+        self._writer = Writer(path)
+        self._finalizer = weakref.finalize(self, self._writer.close)
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str]) -> Ledger:
+        """Make an empty ledger and open it.
+
+        Raises LedgerError where there is one already, or where only the head of a ledger that was charged is
+        left.
+        """
+        place = _resolved(path)
+        with faults(place):
+            store.create(place)
+        return cls.open(place)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Ledger:
+        """Open the ledger at `path` and check every charge in it.
+
+        Raises LedgerError: absent, damaged, older than its head, read-only.
+        """
+        ledger = cls(_resolved(path))
+        try:
+            ledger._writer.read(lambda file: file.refresh())  # the long check: keeps no other process waiting
+            ledger._writer.probe()
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
+
+    @property
+    def path(self) -> Path:
+        """Where the file is, symbolic links resolved."""
+        return self._path
+
+    def charge(
+        self, loss: PrivacyLoss, *, analyst: str, budget: Budget, query: str, now: dt.datetime | None = None
+    ) -> Receipt:
+        """Charge `loss` to `analyst`, durably, if `budget` leaves that much: before any row is read.
+
+        `query` is the SQL text, for the record; `now` is the present moment (default: the clock) and needs a
+        time zone.
+
+        Raises BudgetExhausted and InvalidParameter: nothing was charged. Raises LedgerError: nothing may be
+        answered, and in rare cases (a disk that fails during the commit) the charge stands; so it may where
+        Ctrl-C interrupts the wait.
+        """
+        units = (loss.epsilon_units, loss.delta_units)
+        if not any(units):
+            raise InvalidParameter("A charge needs a privacy loss greater than 0.")
+        if max(units) > _LARGEST_CHARGE:
+            raise InvalidParameter(
+                "The privacy loss is too large for the ledger.", hint="ask for less epsilon"
+            )
+        wanted = Wanted(units, _analyst(analyst), budget, storable(query), _version(), _moment(now))
+        charge, remaining = self._writer.charge(wanted)
+        return Receipt(charge.number, charge.loss, charge.time, remaining)
+
+    def remaining(self, analyst: str, budget: Budget, *, now: dt.datetime | None = None) -> Remaining:
+        """What `budget` leaves `analyst` now. Free; raises as `charge` does, but for BudgetExhausted."""
+        name, moment = _analyst(analyst), _moment(now)
+
+        def task(file: store.Store) -> Remaining:
+            file.refresh()
+            return left(budget, name, file.state, moment)
+
+        return self._writer.read(task)
+
+    def charges(self, analyst: str | None = None, since: dt.datetime | None = None) -> Iterator[Charge]:
+        """The charges in their order, each checked against the chain: all, or those of an analyst, or since a
+        moment.
+
+        Raises LedgerError, also midway.
+        """
+        name = None if analyst is None else _analyst(analyst)
+        moment = None if since is None else _moment(since)
+        number, digest = 0, self._writer.read(_checked_genesis)
+        while page := self._writer.read(lambda file: file.charges(number, digest)):  # noqa: B023 - runs at once
+            number, digest = page[-1].number, page[-1].hash
+            for charge in page:
+                if (name is None or charge.analyst == name) and (moment is None or charge.time >= moment):
+                    yield charge
+
+    def totals(self) -> Totals:
+        """The sums of all charges, of all time. Raises LedgerError."""
+
+        def task(file: store.Store) -> Totals:
+            file.refresh()
+            state = file.state
+            analysts = {name: tally.total for name, tally in sorted(state.analysts.items())}
+            return Totals(state.count, state.everyone.total, analysts)
+
+        return self._writer.read(task)
+
+    def close(self) -> None:
+        """Close the ledger; charges that are under way are finished. Closing twice is fine."""
+        self._finalizer()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _checked_genesis(file: store.Store) -> str:
+    file.refresh()
+    return file.genesis
+
+
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    """One name for one file: two names would have two heads."""
+    try:
+        return Path(os.path.realpath(path))
+    except (OSError, ValueError):
+        hint = "correct `ledger` in the policy"
+        raise LedgerError("The path of the ledger can't be used.", hint=hint) from None
+
+
+def _analyst(name: str) -> str:
+    """The name in Unicode's form NFC, so that it can't be written in two ways. Raises InvalidParameter."""
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidParameter("The analyst has no name.", hint="name the analyst with analyst= or --as")
+    name = unicodedata.normalize("NFC", name)
+    if len(name) > _LONGEST_ANALYST:
+        raise InvalidParameter(f"The analyst's name has more than {_LONGEST_ANALYST} characters.")
+    if name == "*" or any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
+        raise InvalidParameter(
+            "The analyst's name is * or holds a control character.",
+            hint="name the analyst with letters and digits",
+        )
+    return name
+
+
+def _moment(now: dt.datetime | None) -> dt.datetime:
+    if now is None:
+        return dt.datetime.now(dt.UTC)
+    if now.tzinfo is None:
+        raise InvalidParameter("A time without a time zone was given.", hint="give a datetime in UTC")
+    try:
+        moment = now.astimezone(dt.UTC)
+    except OverflowError:
+        moment = dt.datetime.min
+    if moment.year not in _YEARS:
+        raise InvalidParameter(f"The time lies outside of the years {_YEARS.start} to {_YEARS.stop - 1}.")
+    return moment
+
+
+@cache
+def _version() -> str:
+    try:
+        return metadata.version("dpsql")
+    except metadata.PackageNotFoundError:
+        return "unknown"
