@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpsql.analyze import analyze
-from dpsql.engines import Engine, PublicTable
+from dpsql.engines import Engine, PublicTable, open_engine
 from dpsql.errors import Error, InternalError, InvalidParameter, UnsupportedQuery
 from dpsql.explain import explain
 from dpsql.ledger import Ledger, Receipt, Remaining
@@ -22,7 +23,7 @@ from dpsql.plan import Plan, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
-from dpsql.privacy.noise import NoiseSource
+from dpsql.privacy.noise import NoiseSource, SystemNoise
 from dpsql.query import half_width_name, number_name, release_name
 from dpsql.release import LEVEL, NoisyRows, key_columns, release
 from dpsql.result import Privacy, Result, ResultColumn
@@ -199,6 +200,37 @@ class Session:
         self.ledger.close()
 
 
+def open_session(policy: Policy, *, create_ledger: bool = False) -> Session:
+    """A session under `policy`: its engine and ledger opened, noise from the operating system.
+
+    With `create_ledger` a ledger that does not exist is made; one that exists is used as it is. Raises PolicyError
+    for what doesn't fit the data, EngineError for data that can't be opened now, LedgerError.
+    """
+    engine = open_engine(policy)
+    try:
+        absent = create_ledger and not policy.ledger.exists()
+        ledger = Ledger.create(policy.ledger) if absent else Ledger.open(policy.ledger)
+    except BaseException:
+        engine.close()
+        raise
+    return Session(policy, engine, ledger, SystemNoise())
+
+
+def system_user() -> str:
+    """The operating system's name for whoever runs this process: the analyst, where none is named.
+
+    Not from LOGNAME or USER, which anyone can set; a user without a name is called by number.
+    """
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
+    except ImportError:  # Windows
+        return os.getlogin()
+
+
 def _internal(error: Exception) -> InternalError:
     """One text for every fault: an exception's own words may hold values."""
     import logging
@@ -286,4 +318,4 @@ def with_public_keys(policy: Policy, engine: Engine) -> Policy:
     return replace(policy, tables=tables)
 
 
-__all__ = ["Compiled", "InvalidParameter", "PublicTable", "Receipt", "Session"]
+__all__ = ["Compiled", "InvalidParameter", "PublicTable", "Receipt", "Session", "open_session", "system_user"]
