@@ -715,7 +715,7 @@ def _report(policy: Policy, table: Table) -> TableReport:
 
     def count() -> tuple[Any, int]:
         with duckdb.connect(config=_CONFIG) as connection:
-            row = connection.execute(sql).fetchone()
+            row = connection.execute(sql).fetchall()[0]  # all: reject_errors is there once the scan has ended
             unreadable = connection.execute("SELECT COUNT(DISTINCT line) FROM reject_errors").fetchone()
             return row, int(unreadable[0]) if unreadable else 0
 
