@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dpsql.cli.answer import FORMATS
 from dpsql.cli.errors import EXIT_CODES, Usage
+from dpsql.session import system_user
 
 MOST_BYTES = 400_000
 """More than the longest statement that is parsed."""
@@ -183,6 +184,11 @@ def _count(text: str) -> int:
 
 
 # ---------------------------------------------------------------------------------------------- statement
+
+
+def analyst(given: str | None) -> str:
+    """Who asks: whoever --as names, else the operating system's user."""
+    return system_user() if given is None else given
 
 
 def statement(sql: str | None, file: str | None) -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpsql.cli.arguments import parameters, statement
+from dpsql.cli.arguments import analyst, parameters, statement
 from dpsql.cli.errors import OK, Usage
 from dpsql.cli.output import Output
 from dpsql.errors import InvalidParameter
 from dpsql.policy import load
 from dpsql.privacy.loss import decimal_text, parse_epsilon
-from dpsql.session import Session, open_session, system_user
+from dpsql.session import Session, open_session
 from dpsql.table import Head, Style, table
 
 
@@ -34,20 +34,20 @@ def explain(arguments: argparse.Namespace) -> int:
     """Explain the query, free."""
     arguments.sql = statement(arguments.sql, arguments.file)
     given = parameters(arguments.parameters)
-    analyst = arguments.analyst or system_user()
+    asker = analyst(arguments.analyst)
     with Output(arguments.output) as output:
         session = open_session(load(arguments.config))
         try:
             if arguments.epsilons is None:
                 text = session.explain(
-                    arguments.sql, given, epsilon=arguments.epsilon, analyst=analyst, form=arguments.format
+                    arguments.sql, given, epsilon=arguments.epsilon, analyst=asker, form=arguments.format
                 )
                 output.write(text + "\n")
                 return OK
             choices = [
                 choice
                 for epsilon in _epsilons(arguments.epsilons)
-                for choice in _choices(session, arguments.sql, given, epsilon, analyst)
+                for choice in _choices(session, arguments.sql, given, epsilon, asker)
             ]
         finally:
             session.close()
@@ -65,14 +65,14 @@ def _epsilons(text: str) -> list[str]:
     return values
 
 
-def _choices(session: Session, sql: str, given: Any, epsilon: str, analyst: str) -> list[Choice]:
+def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -> list[Choice]:
     """The query's numbers at `epsilon`; where the policy doesn't allow that much, one line that says so."""
     ceiling = session.policy.privacy.max_epsilon
     if ceiling is not None and parse_epsilon(epsilon) > ceiling:
         return [Choice(epsilon, "", refused=f"above max_epsilon {decimal_text(ceiling)}")]
-    facts = json.loads(session.explain(sql, given, epsilon=epsilon, analyst=analyst, form="json"))
+    facts = json.loads(session.explain(sql, given, epsilon=epsilon, analyst=asker, form="json"))
     charge = session.plan(sql, given, epsilon=epsilon).plan.charge
-    left = session.ledger.remaining(analyst, session.policy.budget).epsilon
+    left = session.ledger.remaining(asker, session.policy.budget).epsilon
     numbers = [number for release in facts["releases"] for number in release["numbers"]]
     if not numbers:
         raise InvalidParameter(

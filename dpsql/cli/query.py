@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from dpsql.cli.answer import answer, cost
-from dpsql.cli.arguments import parameters, statement
+from dpsql.cli.arguments import analyst, parameters, statement
 from dpsql.cli.errors import OK
 from dpsql.cli.output import Output, say
 from dpsql.policy import load
-from dpsql.session import open_session, system_user
+from dpsql.session import open_session
 
 
 def query(arguments: argparse.Namespace) -> int:
@@ -20,7 +20,7 @@ def query(arguments: argparse.Namespace) -> int:
         session = open_session(load(arguments.config))
         try:
             result = session.execute(
-                arguments.sql, given, epsilon=arguments.epsilon, analyst=arguments.analyst or system_user()
+                arguments.sql, given, epsilon=arguments.epsilon, analyst=analyst(arguments.analyst)
             )
         finally:
             session.close()
