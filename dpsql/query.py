@@ -47,8 +47,8 @@ class Key:
     """
 
     text: str
-    code: exp.Expression
-    guards: tuple[exp.Expression, ...]
+    code: exp.Expr
+    guards: tuple[exp.Expr, ...]
     domain: KeyDomain
     set: ValueSet
     origin: str
@@ -59,7 +59,7 @@ class Measure:
     """What an aggregate counts or adds: rows that pass `filter`, with the value `argument` (None: whole rows)."""
 
     argument: Typed | None
-    filter: exp.Expression | None
+    filter: exp.Expr | None
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -81,7 +81,7 @@ class ReleaseQuery:
     """One SELECT that aggregates private rows."""
 
     table: Table
-    where: tuple[exp.Expression, ...]
+    where: tuple[exp.Expr, ...]
     keys: tuple[Key, ...]
     calls: tuple[Call, ...]
 
@@ -98,7 +98,7 @@ class Query:
     """An analysed statement: `outer` reads the tables `release_name(0)`, … and public tables, in the scratch engine."""
 
     releases: tuple[ReleaseQuery, ...]
-    outer: exp.Expression
+    outer: exp.Expr
     public_tables: frozenset[str]
 
 

@@ -64,9 +64,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ answering
 
-    def execute(
-        self, sql: str, parameters: Parameters = (), *, epsilon: object = None, analyst: str
-    ) -> Result:
+    def execute(self, sql: str, parameters: Parameters = (), *, epsilon: object = None, analyst: str) -> Result:
         """Answer one statement: the only path from exact rows to a caller. Raises dpsql.Error and nothing else."""
         try:
             return self._execute(sql, parameters, epsilon, analyst)
@@ -118,7 +116,13 @@ class Session:
     # ------------------------------------------------------------------------------------------ explaining
 
     def explain(
-        self, sql: str, parameters: Parameters = (), *, epsilon: object = None, analyst: str, form: Format = "text"
+        self,
+        sql: str,
+        parameters: Parameters = (),
+        *,
+        epsilon: object = None,
+        analyst: str,
+        form: Format = "text",
     ) -> str:
         """What a statement would release and cost, with no data read and no charge."""
         try:
@@ -167,7 +171,13 @@ class Session:
         return compiled, scratch
 
     def _compiled(
-        self, policy: Policy, scratch: Scratch, sql: str, parameters: Parameters, epsilon: Fraction, today: dt.date
+        self,
+        policy: Policy,
+        scratch: Scratch,
+        sql: str,
+        parameters: Parameters,
+        epsilon: Fraction,
+        today: dt.date,
     ) -> Compiled:
         statement = parse(sql, dialect=policy.dialect, parameters=parameters, types=_types(policy, self.engine))
         query = analyze(statement.tree, policy, today=today)
@@ -207,7 +217,8 @@ def _internal(error: Exception) -> InternalError:
     reference = secrets.token_hex(4)
     logging.getLogger("dpsql").error("internal error %s: %s", reference, type(error).__name__)
     return InternalError(
-        f"internal error {reference}", hint="any charge stands; tell the operator the reference in this message"
+        f"internal error {reference}",
+        hint="any charge stands; tell the operator the reference in this message",
     )
 
 

@@ -14,13 +14,15 @@ from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width
 
 
-def _read(node: exp.Expression) -> CallShape:
+def _read(node: exp.Expr) -> CallShape:
     if isinstance(node, exp.CountIf):
         return CallShape("count", None, node.this)
     argument = node.this
     if isinstance(argument, exp.Distinct):
         raise refuse(
-            node, f"{show(node)}: COUNT(DISTINCT …) isn't supported", "count per group: GROUP BY a declared key"
+            node,
+            f"{show(node)}: COUNT(DISTINCT …) isn't supported",
+            "count per group: GROUP BY a declared key",
         )
     if node.args.get("expressions"):
         raise refuse(node, f"{show(node)} has more than one argument", "write COUNT(*) or COUNT(x)")
@@ -29,7 +31,7 @@ def _read(node: exp.Expression) -> CallShape:
     return CallShape("count", argument)
 
 
-def _accept(compiler: Compiler, node: exp.Expression, typed: Typed) -> Typed:
+def _accept(compiler: Compiler, node: exp.Expr, typed: Typed) -> Typed:
     return typed
 
 

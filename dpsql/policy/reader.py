@@ -76,9 +76,7 @@ def _read_text(path: str, problems: Problems) -> str | None:
 
 def _decode(data: bytes, problems: Problems) -> str | None:
     if len(data) > MAX_BYTES:
-        problems.add(
-            0, f"the policy is longer than {MAX_BYTES} bytes", "take long lists of keys from a public table"
-        )
+        problems.add(0, f"the policy is longer than {MAX_BYTES} bytes", "take long lists of keys from a public table")
         return None
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         problems.add(1, "the policy begins with a byte order mark", "save it as UTF-8 without BOM")
@@ -214,9 +212,7 @@ def _read_analyst(name: Scalar, node: Node, problems: Problems) -> Limit | None:
         )
         return None
     path = f"budget.analysts.{quoted(name.written)[1:-1]}"
-    section = section_of(
-        name, node, path, "an analyst", "{epsilon: 5}, or {epsilon: 5, per: month}", problems
-    )
+    section = section_of(name, node, path, "an analyst", "{epsilon: 5}, or {epsilon: 5, per: month}", problems)
     if section is None:
         return None
     section.require("epsilon", "write for example epsilon: 5; epsilon: 0 allows no query")

@@ -13,24 +13,16 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Grid
-from dpsql.expressions import (
-    Typed,
-    case_when,
-    cast,
-    decimal_sql,
-    decimal_width,
-    double_sql,
-    integer_store,
-    literal_sql_at,
-    paren,
-)
+from dpsql.expressions import Typed
+from dpsql.expressions.literals import case_when, cast, decimal_sql, double_sql, literal_sql_at, paren
+from dpsql.expressions.numbers import decimal_width, integer_store
 from dpsql.policy import Kind
 from dpsql.valueset import Interval
 
 INFINITY = "Infinity"
 
 
-def index_sql(value: Typed, grid: Grid) -> exp.Expression:
+def index_sql(value: Typed, grid: Grid) -> exp.Expr:
     """The index of a numeric value on a grid with at least one cell."""
     match value.kind:
         case Kind.INTEGER:
@@ -46,7 +38,7 @@ def _digits(grid: Grid) -> int:
     return len(str((1 / grid.grain).numerator)) if grid.grain < 1 else 0
 
 
-def _double_index(x: exp.Expression, grid: Grid) -> exp.Expression:
+def _double_index(x: exp.Expr, grid: Grid) -> exp.Expr:
     """DOUBLE arithmetic never raises; NaN is above infinity, so it meets no arm and becomes NULL."""
     lower, upper = double_sql(grid.lower), double_sql(grid.upper)
     offset = paren(exp.Sub(this=paren(x.copy()), expression=lower)) if grid.lower else paren(x.copy())
@@ -60,14 +52,14 @@ def _double_index(x: exp.Expression, grid: Grid) -> exp.Expression:
     return cast(steps, "INTEGER" if grid.cells < 2**31 else "BIGINT")
 
 
-def _integer_index(value: Typed, grid: Grid) -> exp.Expression:
+def _integer_index(value: Typed, grid: Grid) -> exp.Expr:
     x = value.source
     clipped = _clipped(value, x, grid)
     span = Interval(min(grid.lower, Fraction(0)), max(grid.upper, grid.upper - grid.lower) + grid.grain)
     store = integer_store(span) or "HUGEINT"
     if grid.lower == 0 and grid.grain == 1:
         return clipped
-    offset: exp.Expression = cast(clipped, store)
+    offset: exp.Expr = cast(clipped, store)
     if grid.lower:
         offset = exp.Sub(this=offset, expression=decimal_sql(grid.lower))
     if grid.grain > 1:
@@ -76,7 +68,7 @@ def _integer_index(value: Typed, grid: Grid) -> exp.Expression:
     return offset
 
 
-def _clipped(value: Typed, x: exp.Expression, grid: Grid) -> exp.Expression:
+def _clipped(value: Typed, x: exp.Expr, grid: Grid) -> exp.Expr:
     bounds = value.set.bounds
     lower, upper = (literal_sql_at(end, value.set.type) for end in (bounds.lower, bounds.upper))
     return case_when(
@@ -86,11 +78,11 @@ def _clipped(value: Typed, x: exp.Expression, grid: Grid) -> exp.Expression:
     )
 
 
-def _decimal_index(value: Typed, grid: Grid, width: int) -> exp.Expression:
+def _decimal_index(value: Typed, grid: Grid, width: int) -> exp.Expr:
     """Exact: the clipped value fits DECIMAL(width, scale), and the products below fit 38 digits."""
     scale = value.set.type.scale or 0
     clipped = cast(_clipped(value, value.source, grid), f"DECIMAL({width}, {scale})")
-    offset: exp.Expression = clipped
+    offset: exp.Expr = clipped
     if grid.lower:
         offset = exp.Sub(this=offset, expression=decimal_sql(grid.lower))
     if grid.grain < 1:

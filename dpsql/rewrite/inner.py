@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dpsql.expressions import case_when, cast, paren
+from dpsql.expressions.literals import case_when, cast, paren
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import Measure, key_name
@@ -53,13 +53,13 @@ class Inner:
         return next(i for i, term in enumerate(self.terms) if term.identity == wanted)
 
 
-def inner_query(release: ReleasePlan, relation: exp.Expression) -> Inner:
+def inner_query(release: ReleasePlan, relation: exp.Expr) -> Inner:
     """The inner query of a release over `relation`, the engine's name of its table."""
     terms = _terms(release)
     grouped = _grouped(release, terms, relation)
     outside = exp.Select().from_(exp.Subquery(this=grouped, alias=exp.TableAlias(this=exp.to_identifier("g"))))
     keys = [exp.column(key_name(i), quoted=True) for i in range(len(release.query.keys))]
-    columns: list[exp.Expression] = [
+    columns: list[exp.Expr] = [
         key if domain_key.domain.kind is Kind.TEXT else exp.alias_(cast(key.copy(), "BIGINT"), key.name, quoted=True)
         for key, domain_key in zip(keys, release.query.keys, strict=True)
     ]
@@ -69,7 +69,7 @@ def inner_query(release: ReleasePlan, relation: exp.Expression) -> Inner:
     return Inner(outside.sql("duckdb", comments=False), len(keys), terms)
 
 
-def _limbs(total: exp.Expression, index: int) -> list[exp.Expression]:
+def _limbs(total: exp.Expr, index: int) -> list[exp.Expr]:
     high = cast(exp.Paren(this=exp.BitwiseRightShift(this=total, expression=exp.Literal.number(LOW_BITS))), "BIGINT")
     low = cast(exp.Paren(this=exp.BitwiseAnd(this=total.copy(), expression=exp.Literal.number(LOW_MASK))), "BIGINT")
     return [exp.alias_(high, f"high_{index}", quoted=True), exp.alias_(low, f"low_{index}", quoted=True)]
@@ -85,13 +85,13 @@ def _terms(release: ReleasePlan) -> tuple[Term, ...]:
     return tuple(found.values())
 
 
-def _grouped(release: ReleasePlan, terms: tuple[Term, ...], relation: exp.Expression) -> exp.Select:
+def _grouped(release: ReleasePlan, terms: tuple[Term, ...], relation: exp.Expr) -> exp.Select:
     select = exp.Select().from_(relation.copy())
     query = release.query
     conditions = [*query.where, *(guard for key in query.keys for guard in key.guards)]
     for condition in conditions:
         select = select.where(condition.copy(), copy=False)
-    columns: list[exp.Expression] = []
+    columns: list[exp.Expr] = []
     for index, key in enumerate(query.keys):
         columns.append(exp.alias_(key.code.copy(), key_name(index), quoted=True))
     for index, term in enumerate(terms):
@@ -103,10 +103,10 @@ def _grouped(release: ReleasePlan, terms: tuple[Term, ...], relation: exp.Expres
     return select
 
 
-def _sum(term: Term) -> exp.Expression:
+def _sum(term: Term) -> exp.Expr:
     condition = term.measure.filter
     if term.kind == "rows":
-        counted: exp.Expression = exp.Count(this=exp.Star())
+        counted: exp.Expr = exp.Count(this=exp.Star())
     elif term.kind == "present":
         counted = exp.Count(this=_present(term))
     else:
@@ -118,12 +118,12 @@ def _sum(term: Term) -> exp.Expression:
     return exp.Coalesce(this=cast(counted, "HUGEINT"), expressions=[exp.Literal.number(0)])
 
 
-def _index(term: Term) -> exp.Expression:
+def _index(term: Term) -> exp.Expr:
     assert term.measure.argument is not None
     return index_sql(term.measure.argument, term.basis.grid)
 
 
-def _present(term: Term) -> exp.Expression:
+def _present(term: Term) -> exp.Expr:
     """NULL exactly where the index is NULL: where the value is NULL or NaN."""
     value = term.measure.argument
     assert value is not None
