@@ -771,8 +771,9 @@ def key_of(compiler: Compiler, node: exp.Expr, text: str) -> Key:
     if size is None or size > MAX_CELLS:
         raise _infinite_key(as_key, node, text, typed.set, size)
     domain = _domain(node, text, typed.set)
-    guards = [g for n, s in leaves.items() if (g := _leaf_guard(n, s)) is not None]
     raw = isinstance(node, exp.Column) and typed.kind in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN)
+    # A bare column's domain is its value set: that its code is in the domain is checked once, after the aggregation.
+    guards = [] if raw else [g for n, s in leaves.items() if (g := _leaf_guard(n, s)) is not None]
     value = exp.column(node.name, quoted=True) if raw else typed.sql
     return Key(text, _code(value, domain), tuple(guards), domain, typed.set, _origin(node, compiler))
 

@@ -18,7 +18,7 @@ from dpsql.errors import Error, InternalError, InvalidParameter, UnsupportedQuer
 from dpsql.explain import explain
 from dpsql.ledger import Ledger, Receipt, Remaining
 from dpsql.parse import Format, Parameters, Statement, parse
-from dpsql.plan import Plan, check_epsilon, plan_query
+from dpsql.plan import Plan, ReleasePlan, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
@@ -184,7 +184,7 @@ class Session:
         _check_typed(statement)
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
         plan = replace(plan, outer=without_clock(plan.outer, today))
-        inner = tuple(inner_query(r, self.engine.relation(r.query.table)) for r in plan.releases)
+        inner = tuple(_inner(r, self.engine) for r in plan.releases)
         tree, extra = with_half_widths(plan)
         samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
         outer = scratch.bind(render(tree), samples)
@@ -220,6 +220,11 @@ def _internal(error: Exception) -> InternalError:
         f"internal error {reference}",
         hint="any charge stands; tell the operator the reference in this message",
     )
+
+
+def _inner(plan: ReleasePlan, engine: Engine) -> Inner:
+    table = plan.query.table
+    return inner_query(plan, engine.relation(table), engine.physical_types(table))
 
 
 def _check_typed(statement: Statement) -> None:
