@@ -121,7 +121,7 @@ def test_two_laplace_quantile(b, level):
 
 
 def test_two_laplace_quantile_at_tiny_levels():
-    """Where float64 can't settle the last digits, Newton's method stops all the same. The density at 0 is 1/2."""
+    """Where float64 can't settle the last digits Newton's method stops all the same (density at 0: 1/2)."""
     for level in (1e-6, 1e-9, 1e-12):
         assert two_laplace_quantile(1, 1, level) == pytest.approx(2 * level, rel=1e-3)
 

@@ -75,6 +75,17 @@ def test_exp_minus_encloses_the_exponential(x):
     assert upper - lower < 2**40
 
 
+@pytest.mark.parametrize("bits", [1, 4, 8, 12, 30])
+def test_exp_minus_encloses_at_low_precision(bits):
+    """Where each rounding and the remainder of the series are a large part of the result."""
+    context = Context(prec=60, traps=[])
+    for k in range(1, 400):
+        x = Fraction(k, 97)
+        lower, upper = exp_minus(x, bits)
+        exact = context.multiply(context.exp(context.divide(Decimal(-k), Decimal(97))), Decimal(2**bits))
+        assert lower <= exact <= upper
+
+
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_thresholds_agree_with_140_digit_arithmetic(scale):
     for event in all_events(scale):
@@ -104,6 +115,8 @@ def test_a_probability_whose_floor_is_hard_to_tell_gets_more_precision(monkeypat
 def test_tail_is_rarer_than_2_to_minus_64_and_as_early_as_possible(scale):
     law = DiscreteLaplace(scale)
     assert law._tail.floor(64) == 0
+    assert not law._tail.is_digit
+    assert all(event.is_digit for event in law._digits)
     assert not law._digits or 2 ** (len(law._digits) - 1) / scale < laplace.LN_2_64
     assert law._tail.x == 2 ** len(law._digits) / scale
 

@@ -143,6 +143,27 @@ def test_longdouble_is_not_rounded_on_the_way_in():
     assert mechanism._entries(np.array([value])).tolist() == [F(*value.as_integer_ratio())]
 
 
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**60 + 1])
+def test_integers_that_are_no_float64_stay_exact(value):
+    for query_result in (np.array([value]), [value], [value, 0.5], np.array([value], dtype=object)):
+        assert F(mechanism._entries(query_result)[0]) == value
+
+
+def test_noise_near_the_edge_of_int64(monkeypatch):
+    """Entry and noise both just fit, their sum does not."""
+    edge = 2**63 - 1
+
+    class Edge:
+        def sample(self, size, source):
+            return np.array([edge, -edge, 2**62, 5])
+
+    monkeypatch.setattr(mechanism, "discrete_laplace", lambda scale: Edge())
+    g = F(2) ** grid_exponent(4, epsilon=F(1), sensitivity=F(1))
+    value = float(g * 2**61)
+    expected = [float((2**61 + noise) * g) for noise in (edge, -edge, 2**62, 5)]
+    assert noisy([value] * 4).tolist() == expected
+
+
 # Shapes
 
 
@@ -202,6 +223,16 @@ def test_what_enters_the_noise_moves_by_at_most_the_sensitivity_used(pairs, epsi
     g = F(2) ** grid_exponent(len(x), epsilon=epsilon, sensitivity=sensitivity)
     rounded = [[math.floor(F(v) / g + F(1, 2)) for v in values] for values in (x, y)]
     assert sum(abs(a - b) for a, b in zip(*rounded, strict=True)) <= sensitivity / g + len(x)
+
+
+@pytest.mark.parametrize("entries", [0, 1, 5, 1000])
+@pytest.mark.parametrize("epsilon", [F(1, 10**6), F(1), F(10**6)], ids=float)
+def test_scale_covers_the_rounding_of_every_entry(entries, epsilon, monkeypatch):
+    asked = []
+    monkeypatch.setattr(mechanism, "discrete_laplace", lambda scale: asked.append(scale) or NoNoise())
+    noisy([0.5] * entries, epsilon, F(3))
+    g = F(2) ** grid_exponent(entries, epsilon=epsilon, sensitivity=F(3))
+    assert asked == [(F(3) + entries * g) / g / epsilon]
 
 
 def test_rounding_is_half_up(no_noise):

@@ -1,7 +1,7 @@
 """CPU time of the noise, against its targets: `python -m tests.benchmarks.noise`.
 
-Exits with 1 where a target is missed. The `fast` rows need the `fast` extra (cryptography); without it they are
-left out.
+Exits with 1 where a target is missed. The `fast` rows need the `fast` extra (cryptography);
+without it they are left out.
 """
 
 from __future__ import annotations
