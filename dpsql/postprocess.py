@@ -24,9 +24,10 @@ SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """A bound outer query: its text, and the names and SQL types of its result."""
+    """A bound outer query: its text, the parsed statement, and the names and SQL types of its result."""
 
     sql: str
+    statement: duckdb.Statement
     names: tuple[str, ...]
     types: tuple[str, ...]
 
@@ -83,7 +84,8 @@ class Scratch:
         finally:
             for name in samples:
                 cursor.unregister(name)
-        return Outer(sql, tuple(row[0] for row in described), tuple(row[1] for row in described))
+        (statement,) = cursor.extract_statements(sql)
+        return Outer(sql, statement, tuple(row[0] for row in described), tuple(row[1] for row in described))
 
     def run(self, outer: Outer, releases: Mapping[str, NoisyRows]) -> list[tuple[Any, ...]]:
         """The rows of the outer query. After the charge: any failure is one generic error."""
@@ -91,7 +93,7 @@ class Scratch:
         try:
             for name, rows in releases.items():
                 cursor.register(name, rows.columns)
-            return cursor.execute(outer.sql).fetchall()
+            return cursor.execute(outer.statement).fetchall()
         except duckdb.InterruptException:
             raise Cancelled("the query over the noisy rows took too long", hint="ask for less") from None
         except duckdb.Error as error:

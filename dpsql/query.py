@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sqlglot import exp
@@ -60,11 +60,13 @@ class Measure:
 
     argument: Typed | None
     filter: exp.Expr | None
+    identity: tuple[str, str] = field(init=False)
+    """The SQL of argument and filter: equal for equal measures."""
 
-    @property
-    def identity(self) -> tuple[str, str]:
+    def __post_init__(self) -> None:
         argument = "*" if self.argument is None else self.argument.sql.sql("duckdb")
-        return argument, "" if self.filter is None else self.filter.sql("duckdb")
+        condition = "" if self.filter is None else self.filter.sql("duckdb")
+        object.__setattr__(self, "identity", (argument, condition))
 
 
 @dataclass(frozen=True, slots=True)

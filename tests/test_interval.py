@@ -168,9 +168,7 @@ def test_sum_agrees_with_closed_forms():
         assert laplace_sum_half_width([1.0, b]) == pytest.approx(two_laplace_quantile(1.0, b), rel=1e-12)
     # three equal ones: e^-x (1 + 5x/8 + x^2/8), from the third power of 1 / (1 + t^2)
     x = 4.2
-    assert laplace_sum_tail([1, 1, 1], x) == pytest.approx(
-        math.exp(-x) * (1 + 5 * x / 8 + x * x / 8), rel=1e-12
-    )
+    assert laplace_sum_tail([1, 1, 1], x) == pytest.approx(math.exp(-x) * (1 + 5 * x / 8 + x * x / 8), rel=1e-12)
     assert laplace_sum_tail([1, 1, 1], 0.0) == laplace_sum_tail([1, 1], -1.0) == 1.0
     assert laplace_sum_half_width([]) == laplace_sum_half_width([0.0, 0.0]) == 0.0
 

@@ -64,9 +64,7 @@ def all_events(scale: Fraction) -> tuple[Event, ...]:
 # Thresholds
 
 
-@pytest.mark.parametrize(
-    "x", [Fraction(1, 2**60), Fraction(1, 3), Fraction(1), Fraction(44), Fraction(10**9)]
-)
+@pytest.mark.parametrize("x", [Fraction(1, 2**60), Fraction(1, 3), Fraction(1), Fraction(44), Fraction(10**9)])
 def test_exp_minus_encloses_the_exponential(x):
     lower, upper = exp_minus(x, 200)
     context = Context(prec=140, traps=[])
@@ -241,9 +239,7 @@ def test_ties_are_settled_by_later_bits(event, difference, level):
 def test_only_ties_cost_more_bytes():
     event = Event(Fraction(1, 7), is_digit=True)
     tie = event.head >> 64
-    source = ScriptedBytes(
-        bytes([tie - 1, tie, tie + 1, tie]), np.array([0, 2**64 - 1], dtype=np.uint64).tobytes()
-    )
+    source = ScriptedBytes(bytes([tie - 1, tie, tie + 1, tie]), np.array([0, 2**64 - 1], dtype=np.uint64).tobytes())
     assert event.draw(4, source).tolist() == [True, True, False, False]
 
 

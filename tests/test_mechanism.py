@@ -27,9 +27,7 @@ def to_float(exact: Fraction) -> float:
         return math.inf if exact > 0 else -math.inf
 
 
-def oracle(
-    values, epsilon: Fraction, sensitivity: Fraction, seed: int, first: int | None = None
-) -> list[float]:
+def oracle(values, epsilon: Fraction, sensitivity: Fraction, seed: int, first: int | None = None) -> list[float]:
     """The definition, in fractions: round to the grid, add the noise that this seed gives, round once.
 
     Only the `first` so many entries, where that is given.
@@ -120,9 +118,7 @@ def test_dtypes(dtype):
     assert result.tolist() == oracle(INTEGERS, F(1), F(1), 1)
 
 
-@pytest.mark.parametrize(
-    "values", [np.array([2**63 - 1, -(2**63)]), np.array([2**64 - 1, 3], dtype=np.uint64)]
-)
+@pytest.mark.parametrize("values", [np.array([2**63 - 1, -(2**63)]), np.array([2**64 - 1, 3], dtype=np.uint64)])
 def test_large_integers_are_not_rounded_on_the_way_in(values):
     for epsilon in (F(1), F(10**6)):
         assert noisy(values, epsilon).tolist() == oracle(values.tolist(), epsilon, F(1), 1)
@@ -189,9 +185,7 @@ def test_an_array_keeps_its_shape(shape, dtype):
 def test_lists():
     for values in ([1, 2, -3], [2**60 + 1, 2**53 + 1], [2**64, 2**70 + 1], [0.5, 0.25], [1, 0.5]):
         assert noisy(values).tolist() == oracle(values, F(1), F(1), 1)
-    assert noisy([1, 2.5, F(1, 3), Decimal("0.1")]).tolist() == oracle(
-        [1, F(5, 2), F(1, 3), F(1, 10)], F(1), F(1), 1
-    )
+    assert noisy([1, 2.5, F(1, 3), Decimal("0.1")]).tolist() == oracle([1, F(5, 2), F(1, 3), F(1, 10)], F(1), F(1), 1)
     assert laplace_mechanism([[1, 2], [3, 4]], 1, 1).shape == (2, 2)
     assert laplace_mechanism([], 1, 1).shape == (0,)
     assert laplace_mechanism((1, 2), 1, 1).shape == (2,)
@@ -364,9 +358,7 @@ def test_values_that_are_refused(odd):
             laplace_mechanism(query_result, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bool", "complex128", "U3", "S3", "m8[s]", "M8[s]", [("a", "f8")]], ids=str
-)
+@pytest.mark.parametrize("dtype", ["bool", "complex128", "U3", "S3", "m8[s]", "M8[s]", [("a", "f8")]], ids=str)
 def test_dtypes_that_are_refused(dtype):
     for shape in (0, 3):
         with pytest.raises(ValueError, match="array of numbers"):

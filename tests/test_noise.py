@@ -118,13 +118,7 @@ def test_no_other_randomness_and_no_switch_in_the_layer():
     """The only name that gives randomness is os.urandom, in one file; nothing reads the environment."""
     for path in Path(dpsql.privacy.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            name = (
-                node.attr
-                if isinstance(node, ast.Attribute)
-                else node.id
-                if isinstance(node, ast.Name)
-                else ""
-            )
+            name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
             assert name not in {"environ", "getenv", "random", "seed", "secrets", "default_rng"}, path
             assert name != "urandom" or path.name == "random_bytes.py", path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy.typing as npt
@@ -53,9 +54,15 @@ def _from_endpoints_and_nulls(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
     return as_bigint(weighted(1, endpoint_count(noisy, grid), 1, noisy["nulls"]))
 
 
+@cache
+def _equal_terms(terms: int, level: float) -> float:
+    """The half-width of a sum of independent Laplace(1)."""
+    return laplace_sum_half_width([1.0] * terms, level)
+
+
 def _endpoint_half_width(terms: int) -> Any:
     def half_width(scale: Fraction, grid: Grid, level: float) -> float:
-        return laplace_sum_half_width([float(scale)] * terms, level)
+        return float(scale) * _equal_terms(terms, level)
 
     return half_width
 

@@ -67,7 +67,9 @@ def summand(value: Typed, grid: Grid, name: str, physical: str) -> Summand:
         return _difference(value, grid, name)
     if value.kind is Kind.DOUBLE and _safe_double(grid):
         return _reflected(value, grid, name)
-    return Summand((_case(value, grid),), grid.cells)
+    if value.raw is not None:
+        return Summand((_case(value, grid),), grid.cells)
+    return Summand((value.sql.copy(), _case(Typed(column(name), value.set), grid)), grid.cells)
 
 
 def presence(value: Typed) -> Summand:

@@ -18,7 +18,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Grid
-from dpsql.expressions.literals import case_when, cast, decimal_sql, paren
+from dpsql.expressions.literals import case_when, cast, decimal_sql, named, paren
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import Key, Measure, key_name
@@ -87,14 +87,15 @@ class _Builder:
         for index, key in enumerate(self._query.keys):
             code = column(key_name(index))
             text = key.domain.kind is Kind.TEXT
-            columns.append(code if text else exp.alias_(cast(code, "BIGINT"), key_name(index), quoted=True))
+            columns.append(code if text else named(cast(code, "BIGINT"), key_name(index)))
         for index in range(len(self.terms)):
             columns += _limbs(column(f"sum_{index}"), index)
         outside.set("expressions", columns)
         declared = [_declared(key, column(key_name(i))) for i, key in enumerate(self._query.keys)]
         if declared:
             always = exp.GTE(this=column("size"), expression=exp.Literal.number(0))
-            outside.where(case_when((always, exp.and_(*declared)), default=exp.false()), copy=False)
+            only = case_when((always, exp.and_(*declared, copy=False)), default=exp.false())
+            outside.set("where", exp.Where(this=only))
         return outside
 
     def _grouped(self) -> exp.Select:
@@ -102,9 +103,9 @@ class _Builder:
         keys = [column(key_name(i)) for i in range(len(self._query.keys))]
         columns: list[exp.Expr] = [*keys]
         if keys:
-            columns.append(exp.alias_(exp.Count(this=exp.Star()), "size", quoted=True))
+            columns.append(named(exp.Count(this=exp.Star()), "size"))
         for index, term in enumerate(self.terms):
-            columns.append(exp.alias_(self._sum(term), f"sum_{index}", quoted=True))
+            columns.append(named(self._sum(term), f"sum_{index}"))
         select.set("expressions", columns)
         if keys:
             select.set("group", exp.Group(expressions=[k.copy() for k in keys]))
@@ -112,9 +113,10 @@ class _Builder:
 
     def _values(self) -> exp.Select:
         """A SELECT, its list still to be set, FROM the rows with keys, conditions and finished summands."""
-        first = exp.Select().from_(self._relation.copy())
-        for condition in (*self._query.where, *(g for key in self._query.keys for g in key.guards)):
-            first.where(condition.copy(), copy=False)
+        first = _selecting(self._relation.copy())
+        conditions = [c.copy() for c in (*self._query.where, *(g for key in self._query.keys for g in key.guards))]
+        if conditions:
+            first.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
         carried: dict[str, exp.Expr] = {key_name(i): key.code.copy() for i, key in enumerate(self._query.keys)}
         for text, name in self._filters.items():
             condition_ = self._conditions[text]
@@ -128,7 +130,7 @@ class _Builder:
             if select is not first and not now:
                 return select
             columns = {**carried, **now, **through} or {"one": exp.Literal.number(1)}
-            select.set("expressions", [exp.alias_(e, n, quoted=True) for n, e in columns.items()])
+            select.set("expressions", [named(e, n) for n, e in columns.items()])
             select = _from(select)
             carried = {name: column(name) for name in carried}
 
@@ -156,15 +158,20 @@ class _Builder:
 
 
 def _from(select: exp.Select) -> exp.Select:
-    return exp.Select().from_(exp.Subquery(this=select, alias=exp.TableAlias(this=exp.to_identifier("q"))))
+    return _selecting(exp.Subquery(this=select, alias=exp.TableAlias(this=exp.to_identifier("q"))))
+
+
+def _selecting(source: exp.Expr) -> exp.Select:
+    """A SELECT from a source, its list still to be set."""
+    return exp.Select(from_=exp.From(this=source))
 
 
 def _limbs(total: exp.Expr, index: int) -> list[exp.Expr]:
     high = exp.Paren(this=exp.BitwiseRightShift(this=total, expression=exp.Literal.number(LOW_BITS)))
     low = exp.Paren(this=exp.BitwiseAnd(this=total.copy(), expression=exp.Literal.number(LOW_MASK)))
     return [
-        exp.alias_(cast(high, "BIGINT"), f"high_{index}", quoted=True),
-        exp.alias_(cast(low, "BIGINT"), f"low_{index}", quoted=True),
+        named(cast(high, "BIGINT"), f"high_{index}"),
+        named(cast(low, "BIGINT"), f"low_{index}"),
     ]
 
 
@@ -178,7 +185,7 @@ def _declared(key: Key, code: exp.Expr) -> exp.Expr:
         last = domain.first + domain.count - 1
         inside = exp.Between(this=code, low=decimal_sql(Fraction(domain.first)), high=decimal_sql(Fraction(last)))
     if domain.null:
-        return exp.Paren(this=exp.or_(inside, exp.Is(this=code.copy(), expression=exp.Null())))
+        return exp.Paren(this=exp.or_(inside, exp.Is(this=code.copy(), expression=exp.Null()), copy=False))
     return paren(inside)
 
 
