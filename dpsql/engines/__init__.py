@@ -1,0 +1,136 @@
+"""Engines: where the private data live. `open_engine` finds the module by the scheme of the policy's engine URL.
+
+An engine is a module `dpsql/engines/<scheme>.py` with a function `open_engine(policy) -> Engine`. Only that module
+imports its driver. Adding an engine is adding a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from sqlglot import exp
+
+from dpsql.engines.exact_rows import ExactRows
+from dpsql.errors import PolicyError
+from dpsql.policy import Key, Policy, Table
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTable:
+    """A public table, read whole: its columns (name, SQL type of DuckDB) in order, and where its rows are.
+
+    `file` is a .duckdb file, private to this process, that holds the rows as main."<name>", with their exact types.
+    The scratch engine copies them from there. It lives as long as the engine holds this data version.
+    """
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    rows: int
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What `dpsql check` tells the owner, and nobody else, about how a file fits the policy: exact counts.
+
+    `misfits`: cells by column (of those that have any) that are not empty and do not fit the declared type.
+    `unreadable`: rows that are not rows of the file's shape (too few or too many cells, bad quotes or encoding).
+    """
+
+    table: str
+    rows: int
+    misfits: Mapping[str, int]
+    unreadable: int
+
+
+class Transaction(Protocol):
+    """One read transaction: everything fetched in it comes from one data version."""
+
+    @property
+    def version(self) -> str:
+        """The data version that this transaction reads."""
+        ...
+
+    def fetch(self, sql: str, keys: int, sums: int) -> ExactRows:
+        """Run one inner query: `keys` key columns, then two BIGINT limbs for each of `sums` sums.
+
+        Raises EngineError, with a reference id and nothing else, whatever goes wrong.
+        """
+        ...
+
+
+class Engine(Protocol):
+    """The private engine of one policy, shared by all threads of a process."""
+
+    @property
+    def version(self) -> str:
+        """The data version: changes when any source changes. Public (that data changed is public)."""
+        ...
+
+    def relation(self, table: Table) -> exp.Table:
+        """How inner SQL names a declared table."""
+        ...
+
+    def physical_types(self, table: Table) -> Mapping[str, str]:
+        """The engine's own types of the declared columns, by lower-case name. Schema, not data: public."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Begin a read transaction on the current data. Free: call it before the charge.
+
+        Raises EngineError where the data cannot be opened, or no longer have the declared columns and types.
+        """
+        ...
+
+    def public_table(self, table: Table) -> PublicTable:
+        """A public table for the scratch engine. Raises KeyError for a table that is not public."""
+        ...
+
+    def distinct_public(self, table: Table, column: str) -> tuple[Key, ...]:
+        """The distinct values of a public table's column in order of value, without NULL."""
+        ...
+
+    def report(self) -> tuple[TableReport, ...]:
+        """How each file fits the policy. For the owner only: exact counts of private data."""
+        ...
+
+    def close(self) -> None:
+        """Let everything go. Transactions under way end first."""
+        ...
+
+    def __enter__(self) -> Engine: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def open_engine(policy: Policy) -> Engine:
+    """Open the engine that the policy names and load its sources.
+
+    Raises PolicyError for an unknown scheme and for whatever in the policy does not fit the data.
+    """
+    scheme = policy.engine.split(":", 1)[0].strip()
+    module = f"{__name__}.{scheme}"
+    if not re.fullmatch(r"[a-z]+", scheme) or find_spec(module) is None:
+        raise _unknown(policy)
+    opener = getattr(import_module(module), "open_engine", None)
+    if opener is None:
+        raise _unknown(policy)
+    engine: Engine = opener(policy)
+    return engine
+
+
+def _unknown(policy: Policy) -> PolicyError:
+    return PolicyError(
+        f"{policy.path}: engine is {policy.engine!r}, which dpsql does not know",
+        hint="write `engine: duckdb`, or `engine: duckdb:///file.duckdb`",
+    )

@@ -1,0 +1,190 @@
+"""Declared columns in DuckDB's terms: how a CSV cell becomes a value, and which stored types fit a declared one.
+
+Pure text: nothing here touches data or a driver.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot import parse_one
+
+from dpsql.policy import Column, ColumnType, Kind
+
+_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
+_DOUBLES = frozenset({"FLOAT", "DOUBLE"})
+_TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"})
+ZONED = "TIMESTAMP WITH TIME ZONE"
+
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+
+
+def quoted(name: str) -> str:
+    """A quoted SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def sql_type(type_: ColumnType) -> str:
+    """The DuckDB type in which a CSV column of this declared type is stored.
+
+    Integers are BIGINT, whatever the values are: a type chosen from private values would be a fact about them.
+    """
+    match type_.kind:
+        case Kind.BOOLEAN:
+            return "BOOLEAN"
+        case Kind.INTEGER:
+            return "BIGINT"
+        case Kind.DECIMAL:
+            return f"DECIMAL({_precision(type_)},{type_.scale or 0})"
+        case Kind.DOUBLE:
+            return "DOUBLE"
+        case Kind.TEXT:
+            return "VARCHAR"
+        case Kind.DATE:
+            return "DATE"
+        case Kind.TIMESTAMP:
+            return "TIMESTAMP"
+
+
+def _precision(type_: ColumnType) -> int:
+    return 18 if type_.precision is None else type_.precision
+
+
+def fits(declared: ColumnType, stored: str) -> bool:
+    """Whether a column stored as `stored` may be declared so: no value changes its meaning on the way."""
+    match declared.kind:
+        case Kind.INTEGER:
+            return stored in _INTEGERS
+        case Kind.DOUBLE:
+            return stored in _DOUBLES
+        case Kind.TIMESTAMP:
+            return stored in _TIMESTAMPS
+        case Kind.DECIMAL:
+            found = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", stored)
+            return found is not None and int(found[2]) == (declared.scale or 0)
+        case _:
+            return stored == sql_type(declared)
+
+
+def written(stored: str) -> str | None:
+    """What to write in the policy as type of a column stored as `stored`; None if no declared type fits."""
+    decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", stored)
+    if decimal:
+        return f"decimal({decimal[1]},{decimal[2]})"
+    for kind in Kind:
+        if kind is not Kind.DECIMAL and fits(ColumnType(kind), stored):
+            return kind.value
+    return None
+
+
+def cell(text: str, type_: ColumnType) -> str:
+    """SQL that reads the CSV cell `text` (a VARCHAR expression) as the declared type; NULL if it does not fit.
+
+    Total: no cell raises. Spaces around anything but text are ignored. An integer is digits only ('12.7' and '1e3'
+    do not fit); a decimal has no more digits than its scale, but for zeros; a double is finite (NaN and infinities
+    count as NULL everywhere in dpsql, and each costs the engine a slow failing cast if kept); a boolean is 0, 1,
+    t, f, true, false; dates and timestamps are ISO 8601, without zone or with Z.
+    """
+    if type_.kind is Kind.TEXT:
+        return text
+    trimmed = f"trim({text})"
+    if type_.kind is Kind.BOOLEAN:
+        lower = f"lower({trimmed})"
+        return f"CASE WHEN {lower} IN ('1', 't', 'true') THEN TRUE WHEN {lower} IN ('0', 'f', 'false') THEN FALSE END"
+    value = f"TRY_CAST({trimmed} AS {sql_type(type_)})"
+    if type_.kind is Kind.DOUBLE:
+        value = f"CASE WHEN isfinite({value}) THEN {value} END"
+    return f"CASE WHEN regexp_full_match({trimmed}, {literal(_pattern(type_))}) THEN {value} END"
+
+
+def _pattern(type_: ColumnType) -> str:
+    match type_.kind:
+        case Kind.INTEGER:
+            return "[+-]?[0-9]+"
+        case Kind.DECIMAL:
+            scale = type_.scale or 0
+            return rf"[+-]?[0-9]*(\.[0-9]{{0,{scale}}}0*)?"
+        case Kind.DATE:
+            return _DATE
+        case Kind.TIMESTAMP:
+            return f"{_DATE}([ T]{_TIME})?Z?"
+        case _:
+            return _NUMBER
+
+
+def separator(path: Path) -> str:
+    """A file's cell separator, by its name: never guessed from private data."""
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def header(path: Path) -> list[str]:
+    """The column names in a CSV file's first line. Raises OSError, UnicodeError or csv.Error if there are none."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file, delimiter=separator(path), strict=True), [])
+
+
+def read_csv(path: Path, columns: int, *, rejects: bool = False) -> str:
+    """SQL that reads a CSV file as text, its columns named c0, c1, … Rows of another shape are left out.
+
+    Nothing is sniffed: how a file is read must not turn on its rows. With `rejects`, the rows left out are noted
+    in the connection's table reject_errors.
+    """
+    names = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(columns))
+    return (
+        f"read_csv({literal(str(path))}, auto_detect = false, header = true, delim = {literal(separator(path))}, "
+        f"""quote = '"', escape = '"', columns = {{{names}}}, ignore_errors = true"""
+        f"{', store_rejects = true, rejects_limit = 0' if rejects else ''})"
+    )
+
+
+def sniffed_csv(path: Path) -> str:
+    """SQL that reads a public CSV file, its types taken from its values."""
+    return (
+        f"read_csv({literal(str(path))}, header = true, delim = {literal(separator(path))}, "
+        """quote = '"', escape = '"', sample_size = -1)"""
+    )
+
+
+def read_parquet(files: Iterable[str]) -> str:
+    """SQL that reads Parquet files in place."""
+    listed = ", ".join(literal(file) for file in files)
+    return f"read_parquet([{listed}], hive_partitioning = false, union_by_name = true)"
+
+
+def parquet_column(column: Column, stored: str) -> str:
+    """SQL of one declared column in the view over Parquet files; an instant is read as its UTC time."""
+    name = quoted(column.name)
+    return f"timezone('UTC', {name}) AS {name}" if stored == ZONED else name
+
+
+def collated(create_table: str, columns: Iterable[Column]) -> set[str]:
+    """Which of the columns have a collation, given the table's CREATE TABLE text, by lower-case name.
+
+    Under a collation 'A' = 'a' may hold, so keys would not be compared byte by byte. A text that can't be parsed
+    counts as collated where it has the word at all.
+    """
+    names = {column.name.lower() for column in columns}
+    if "collate" not in create_table.lower():
+        return set()
+    try:
+        tree = parse_one(create_table, dialect="duckdb")
+    except SqlglotError:
+        return names
+    found = {
+        definition.name.lower()
+        for definition in tree.find_all(exp.ColumnDef)
+        if definition.find(exp.CollateColumnConstraint, exp.Collate) is not None
+    }
+    return found & names
