@@ -79,7 +79,9 @@ def values(engine: DuckDBEngine, table_: Table, name: str) -> list[object]:
     """A private column's values as text, which product code never sees: through the engine's own connection."""
     with engine.transaction():
         relation = engine.relation(table_).sql("duckdb")
-        return [row[0] for row in engine._data.connection.execute(f'SELECT "{name}" FROM {relation}').fetchall()]
+        return [
+            row[0] for row in engine._data.connection.execute(f'SELECT "{name}" FROM {relation}').fetchall()
+        ]
 
 
 def write_database(path: Path, *statements: str) -> None:
@@ -97,9 +99,7 @@ def run(path: Path, sql: str) -> int:
 @contextmanager
 def held_for_writing(path: Path, seconds: float) -> Iterator[None]:
     """Another process has the file open read-write, for so many seconds or until the block ends."""
-    code = (
-        "import sys, duckdb, time; c = duckdb.connect(sys.argv[1]); print(1, flush=True); time.sleep(float(sys.argv[2]))"
-    )
+    code = "import sys, duckdb, time; c = duckdb.connect(sys.argv[1]); print(1, flush=True); time.sleep(float(sys.argv[2]))"
     arguments = [sys.executable, "-c", code, str(path), str(seconds)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -209,6 +209,21 @@ def test_cells_become_declared_types(make: Make, tmp_path: Path) -> None:
     assert engine.physical_types(t)["i"] == "BIGINT"
 
 
+def test_bounded_integers_are_narrow(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n5,5\n5000000000,5000000000\n-5000000000,\nx,1\n")
+    bounds = Fraction(0), Fraction(2**30)
+    columns = (
+        Column("a", ColumnType(Kind.INTEGER), bounds=bounds),
+        Column("b", ColumnType(Kind.INTEGER), keys=(1, 2**31, None)),
+    )
+    t = table("t", "csv", tmp_path / "t.csv", *columns)
+    engine = make(t)
+    assert dict(engine.physical_types(t)) == {"a": "INTEGER", "b": "BIGINT"}
+    assert values(engine, t, "a") == [5, 2**31 - 1, -(2**31), None]
+    assert values(engine, t, "b") == [5, 5 * 10**9, None, 1]
+    assert engine.report()[0].misfits == {"a": 3}
+
+
 def test_only_declared_columns_exist(make: Make, tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tsecret\n1\t2\n")
     t = table("t", "csv", tmp_path / "t.tsv", column("A", Kind.INTEGER))
@@ -220,7 +235,12 @@ def test_only_declared_columns_exist(make: Make, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("b\n1\n", "has no column a"), ("", "has no column a"), ("a,A\n1,2\n", "2 columns named a"), (None, "can't be read")],
+    [
+        ("b\n1\n", "has no column a"),
+        ("", "has no column a"),
+        ("a,A\n1,2\n", "2 columns named a"),
+        (None, "can't be read"),
+    ],
 )
 def test_a_csv_that_does_not_fit_the_policy(make: Make, tmp_path: Path, text: str | None, found: str) -> None:
     path = tmp_path / "t.csv"
@@ -240,7 +260,12 @@ def test_masked_and_wide_keys(make: Make, tmp_path: Path) -> None:
     engine = make(t)
     with engine.transaction() as tx:
         rows = tx.fetch("SELECT i, b, s, CAST(i AS TINYINT) FROM memory.main.t ORDER BY i NULLS LAST", 4, 0)
-    assert [key.tolist() for key in rows.keys] == [[1, 3, None], [True, False, None], ["x", "z", None], [1, 3, None]]
+    assert [key.tolist() for key in rows.keys] == [
+        [1, 3, None],
+        [True, False, None],
+        ["x", "z", None],
+        [1, 3, None],
+    ]
     assert rows.keys[3].values.dtype == np.int64
     with engine.transaction() as tx:
         empty = tx.fetch("SELECT i, s, 0::BIGINT, 0::BIGINT FROM memory.main.t WHERE i < 0", 2, 1)
@@ -259,7 +284,10 @@ def write_parquet(path: Path, query: str) -> None:
 def test_parquet_globs_are_scanned_in_place(make: Make, tmp_path: Path) -> None:
     for year in (2020, 2021):
         (tmp_path / f"year={year}").mkdir()
-        write_parquet(tmp_path / f"year={year}" / "p.parquet", f"SELECT range::INTEGER AS I, {year}.5::FLOAT AS d, now() AS at FROM range(3)")
+        write_parquet(
+            tmp_path / f"year={year}" / "p.parquet",
+            f"SELECT range::INTEGER AS I, {year}.5::FLOAT AS d, now() AS at FROM range(3)",
+        )
     columns = column("i", Kind.INTEGER), column("d", Kind.DOUBLE), column("at", Kind.TIMESTAMP)
     t = table("p", "parquet", tmp_path / "*" / "*.parquet", *columns)
     engine = make(t)
@@ -555,7 +583,22 @@ def test_threads(make: Make, clinic: Path, tmp_path: Path) -> None:
 
 # -- the row forms of the module's docstring: total, and as exact arithmetic says
 
-NASTY = [None, 0.0, -0.0, 5e-324, -5e-324, 1e-300, 0.1, 9.999, 10.0, 10.25, 20.0, 29.9999999, 30.0, 30.000000001]
+NASTY = [
+    None,
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    1e-300,
+    0.1,
+    9.999,
+    10.0,
+    10.25,
+    20.0,
+    29.9999999,
+    30.0,
+    30.000000001,
+]
 NASTY += [2.0**53, -(2.0**53), 1e18, 1e20, -1e20, 1e300, 1e308, -8e307, float("nan")]
 
 
@@ -565,7 +608,9 @@ def exact_index(x: float | None, low: Fraction, high: Fraction, grain: Fraction)
     return round((min(max(Fraction(x), low), high) - low) / grain)
 
 
-@pytest.mark.parametrize(("low", "high", "grain"), [(10, 30, Fraction(1)), (0, 30, Fraction(1, 2**20)), (-20, 10, Fraction(2))])
+@pytest.mark.parametrize(
+    ("low", "high", "grain"), [(10, 30, Fraction(1)), (0, 30, Fraction(1, 2**20)), (-20, 10, Fraction(2))]
+)
 def test_the_double_form(low: int, high: int, grain: Fraction) -> None:
     steps = float(1 / grain)
     with duckdb.connect() as connection:

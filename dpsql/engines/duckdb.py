@@ -4,35 +4,37 @@ One locked instance per data version. It is in memory: CSV files are loaded into
 place through views, a .duckdb file is attached read-only as `source` for each burst of queries and let go after one
 idle second, so that a loader can write. Public tables are read whole.
 
-The row form. What inner SQL should look like for the least CPU on DuckDB 2.0.1 (5M rows, 20 text keys, 2 % NULL, far
-outliers; ratio of process CPU to the raw `SELECT region, COUNT(*), SUM(amount), AVG(age) GROUP BY region`; median of
-7 pairs; compressed, i.e. a .duckdb file or a table checkpointed as here / uncompressed in memory):
+The row form: what inner SQL should look like for the least CPU on DuckDB 2.0.1. 5M rows, 20 text keys, 2 % NULL,
+far outliers; ratio of process CPU to the raw `SELECT region, COUNT(*), SUM(amount), AVG(age) GROUP BY region`,
+amount DOUBLE; median of 7 pairs, run to run +-0.08:
 
-    both clips by CASE, cast outside                                2.67 / 1.46
-    GREATEST and LEAST instead of CASE (also wrong for NULL)        2.75 /
-    CASE for the double, arithmetic for the INTEGER column          2.39 / 1.42
-    arithmetic and TRY_CAST for the double, CASE for the integer    2.31 / 1.42
-    arithmetic for both                                             2.02 / 1.31
+                                                             .duckdb file    not compressed, in memory
+    both clips by CASE, the cast outside                     2.67            1.46
+    CASE for the double, arithmetic for an INTEGER           2.39            1.42
+    arithmetic for the double, CASE for a BIGINT             2.31            1.42
+    arithmetic for both                                      2.02            1.31
 
-    double x, bounds L and U on the grid, s = 1/g:    w = x - U;  z = (w - abs(w)) + 2(U-L)
+A table loaded here is like the file: CHECKPOINT compresses it, and both queries then need a third of the CPU.
+
+    double x, bounds L and U on the grid, s = 1/g     w = x - U;  z = (w - abs(w)) + 2(U-L)
                                                       i = TRY_CAST((z + abs(z)) * (s/4) AS BIGINT)
-    INTEGER or narrower x (by physical type):         b = CAST(x AS BIGINT);  d = abs(b - L) - abs(b - U)
+    INTEGER or narrower x (by physical type)          b = CAST(x AS BIGINT);  d = abs(b - L) - abs(b - U)
                                                       SUM(i) = (COALESCE(SUM(d), 0) + N * COUNT(d)) >> 1
-    BIGINT x:                                         the CASE form (b - L could overflow)
+    BIGINT x                                          the CASE form: b - L could overflow
 
-Each of w, z, b in its own subquery level, or it is computed twice. Why i is in [0, N] for every finite x: w - abs(w)
-is 2 min(w, 0), exactly 0 where x >= U; so z <= 2(U-L) by monotone rounding, and z + abs(z) is exactly 0 where z <= 0
-and at most 4(U-L), so that the product is at most N, exactly, as s is a power of two. NaN and both infinities (and x below
--2^1023, where w - abs(w) overflows) end as NaN, so TRY_CAST gives NULL: they count as NULL. Needs |L|, |U| < 2^960
-and s between 2^-900 and 2^900. A failing TRY_CAST costs 0.6 us a row, so a column half full of NaN is 30 times slower than
-a clean one (CSV files are cleansed when loaded); the CASE form has no such weakness. d is 2i - N exactly, in integers
-that can't overflow; NULL adds nothing to either sum.
+w, z and b each in a subquery level of their own, or they are computed twice. Why i is in [0, N] for every x: w - abs(w)
+is 2 min(w, 0), exactly 0 where x >= U; so z <= 2(U-L), as rounding is monotone; z + abs(z) is exactly 0 where z <= 0
+and at most 4(U-L) elsewhere, and s is a power of two: so the product is at most N and at least 0, exactly. NaN, both
+infinities and x below -2^1023 (where w - abs(w) overflows) end as NaN, for which TRY_CAST gives NULL: they count as
+NULL, also in COUNT(i). It takes |L|, |U| < 2^960, 2^-900 < s < 2^900, N < 2^53. A failing TRY_CAST costs 0.6 us: a
+column half full of NaN is 30 times slower than a clean one (CSV cells are cleansed when loaded); the CASE form has
+no such weakness. d is 2i - N exactly, in integers that can't overflow; a NULL adds nothing to either sum.
 
-Filter undeclared keys after the aggregation, where it costs nothing per row (WHERE region IN (20 keys) costs 0.6 of
-the raw query, and an outer WHERE on the key is pushed down to the same), in a form that the optimiser can't push down:
-`WHERE CASE WHEN n >= 0 THEN k IN (...) ELSE FALSE END` with n the group's COUNT(*). The groups that it then drops
-are those which the raw query makes too.
-For an integer key, `WHERE k BETWEEN a AND b` and the filter afterwards cost the same (1.02 and 1.01 at 1e6 keys).
+Undeclared keys are best dropped after the aggregation, at no cost per row, in a form that the optimiser can't push
+down: `WHERE CASE WHEN n >= 0 THEN k IN (...) ELSE FALSE END` with n the group's COUNT(*). `WHERE k IN (20 keys)` in
+the scan costs 0.6 of the raw query, and an outer WHERE on the key alone becomes just that. The groups dropped are
+those which the raw query makes too. For 1e6 integer keys, BETWEEN in the scan and the filter afterwards cost the
+same: 1.02 to 1.07 and 1.01 of the raw query.
 """
 
 from __future__ import annotations
@@ -201,8 +203,8 @@ class _Data:
             return f"FROM {declared.sniffed_csv(path)}", {}
         names = _csv_header(self._policy, table, path)
         wanted = ", ".join(
-            f"{declared.cell(f'c{_position(self._policy, table, column, names)}', column.type)} AS {quoted(column.name)}"
-            for column in table.columns.values()
+            f"{declared.cell(cell, table.columns[name])} AS {quoted(table.columns[name].name)}"
+            for name, cell in _cells(self._policy, table, names).items()
         )
         return f"SELECT {wanted} FROM {declared.read_csv(path, len(names))}", {}
 
@@ -736,25 +738,30 @@ def _position(policy: Policy, table: Table, column: Column, names: list[str]) ->
     return places[0]
 
 
+def _cells(policy: Policy, table: Table, names: list[str]) -> dict[str, str]:
+    """For each declared column, by lower-case name, the column of read_csv that holds its cells."""
+    return {name: f"c{_position(policy, table, column, names)}" for name, column in table.columns.items()}
+
+
 def _report(policy: Policy, table: Table) -> TableReport:
     """Read a CSV file once more and count what doesn't fit."""
     path = Path(table.source.location)
     names = _csv_header(policy, table, path)
-    cells = {column.name: f"c{_position(policy, table, column, names)}" for column in table.columns.values()}
+    cells = _cells(policy, table, names)
     counts = ", ".join(
-        f"COUNT({cells[column.name]}) - COUNT({declared.cell(cells[column.name], column.type)})"
-        for column in table.columns.values()
+        f"COUNT({cell}) - COUNT({declared.fitting(cell, table.columns[name])})"
+        for name, cell in cells.items()
     )
     sql = f"SELECT COUNT(*), {counts} FROM {declared.read_csv(path, len(names), rejects=True)}"
 
     def count() -> tuple[Any, int]:
         with duckdb.connect(config=_CONFIG) as connection:
-            row = connection.execute(sql).fetchone()
+            row = connection.execute(sql).fetchall()[0]  # to the end: only then are the rejects noted
             unreadable = connection.execute("SELECT COUNT(DISTINCT line) FROM reject_errors").fetchone()
             return row, int(unreadable[0]) if unreadable else 0
 
     row, unreadable = _quietly(count)
-    misfits = {name: int(n) for name, n in zip(cells, row[1:], strict=True) if n}
+    misfits = {table.columns[name].name: int(n) for name, n in zip(cells, row[1:], strict=True) if n}
     return TableReport(table.name, int(row[0]), MappingProxyType(misfits), unreadable)
 
 
