@@ -76,7 +76,7 @@ def count(engine: DuckDBEngine, table_: Table, where: str = "TRUE") -> int:
 
 
 def values(engine: DuckDBEngine, table_: Table, name: str) -> list[object]:
-    """A private column's values as text, which product code never sees: through the engine's own connection."""
+    """A private column's values, which product code never sees: by the engine's own connection."""
     with engine.transaction():
         relation = engine.relation(table_).sql("duckdb")
         return [
@@ -99,7 +99,10 @@ def run(path: Path, sql: str) -> int:
 @contextmanager
 def held_for_writing(path: Path, seconds: float) -> Iterator[None]:
     """Another process has the file open read-write, for so many seconds or until the block ends."""
-    code = "import sys, duckdb, time; c = duckdb.connect(sys.argv[1]); print(1, flush=True); time.sleep(float(sys.argv[2]))"
+    code = (
+        "import sys, duckdb, time; c = duckdb.connect(sys.argv[1]); "
+        "print(1, flush=True); time.sleep(float(sys.argv[2]))"
+    )
     arguments = [sys.executable, "-c", code, str(path), str(seconds)]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -641,7 +644,8 @@ def test_the_integer_form(low: int, high: int) -> None:
         connection.execute("CREATE TABLE t(n INTEGER, x INTEGER)")
         connection.executemany("INSERT INTO t VALUES (?, ?)", list(enumerate(nasty)))
         rows = connection.execute(
-            f"""SELECT x, COUNT(b), (COALESCE(SUM(abs(b - {low}) - abs(b - {high})), 0) + {high - low} * COUNT(b)) >> 1
+            f"""SELECT x, COUNT(b),
+            (COALESCE(SUM(abs(b - {low}) - abs(b - {high})), 0) + {high - low} * COUNT(b)) >> 1
             FROM (SELECT *, CAST(x AS BIGINT) AS b FROM t) GROUP BY n, x ORDER BY n"""
         ).fetchall()
     for x, present, total in rows:

@@ -1,4 +1,5 @@
-"""Declared columns in DuckDB's terms: how a CSV cell becomes a value, and which stored types fit a declared one.
+"""Declared columns in DuckDB's terms: how a CSV cell becomes a value, and which stored types fit a declared
+one.
 
 Pure text: nothing here touches data or a driver.
 """
@@ -41,9 +42,9 @@ def literal(text: str) -> str:
 def stored_type(column: Column) -> str:
     """The DuckDB type in which a CSV column is stored: a function of the policy alone.
 
-    Never of the values: a type chosen from private values would be a fact about them. An integer column is INTEGER
-    where its declared bounds and keys are well inside 32 bits (clipping it costs half, see dpsql.engines.duckdb),
-    else BIGINT.
+    Never of the values: a type chosen from private values would be a fact about them. An integer column is
+    INTEGER where its declared bounds and keys are well inside 32 bits (clipping it costs half, see
+    dpsql.engines.duckdb), else BIGINT.
     """
     if column.type.kind is not Kind.INTEGER:
         return _sql_type(column.type)
@@ -97,13 +98,15 @@ def written(stored: str) -> str | None:
 
 
 def cell(text: str, column: Column) -> str:
-    """SQL that reads the CSV cell `text` (a VARCHAR expression) as the column is stored; NULL if it does not fit.
+    """SQL that reads the CSV cell `text` (a VARCHAR expression) as the column is stored; NULL if it does not
+    fit.
 
-    Total: no cell raises. Spaces around anything but text are ignored. An integer is digits only ('12.7' and '1e3'
-    do not fit); a decimal has no more digits than its scale, but for zeros; a double is finite (NaN and infinities
-    count as NULL everywhere in dpsql, and each costs the engine a slow failing cast if kept); a boolean is 0, 1,
-    t, f, true, false; dates and timestamps are ISO 8601, without zone or with Z. In a column stored as INTEGER, a
-    number beyond 32 bits becomes the nearest such integer: it is outside the column's bounds and clipped anyway.
+    Total: no cell raises. Spaces around anything but text are ignored. An integer is digits only ('12.7' and
+    '1e3' do not fit); a decimal has no more digits than its scale, but for zeros; a double is finite (NaN and
+    infinities count as NULL everywhere in dpsql, and each costs the engine a slow failing cast if kept); a
+    boolean is 0, 1, t, f, true, false; dates and timestamps are ISO 8601, without zone or with Z. In a column
+    stored as INTEGER, a number beyond 32 bits becomes the nearest such integer: it is outside the column's
+    bounds and clipped anyway.
     """
     value = _value(text, column.type)
     if stored_type(column) == "INTEGER":
@@ -156,7 +159,9 @@ def separator(path: Path) -> str:
 
 
 def header(path: Path) -> list[str]:
-    """The column names in a CSV file's first line. Raises OSError, UnicodeError or csv.Error if there are none."""
+    """The column names in a CSV file's first line. Raises OSError, UnicodeError or csv.Error if there are
+    none.
+    """
     with path.open(encoding="utf-8-sig", newline="") as file:
         return next(csv.reader(file, delimiter=separator(path), strict=True), [])
 
@@ -164,13 +169,14 @@ def header(path: Path) -> list[str]:
 def read_csv(path: Path, columns: int, *, rejects: bool = False) -> str:
     """SQL that reads a CSV file as text, its columns named c0, c1, … Rows of another shape are left out.
 
-    Nothing is sniffed: how a file is read must not turn on its rows. With `rejects`, the rows left out are noted
-    in the connection's table reject_errors.
+    Nothing is sniffed: how a file is read must not turn on its rows. With `rejects`, the rows left out are
+    noted in the connection's table reject_errors.
     """
     names = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(columns))
     return (
-        f"read_csv({literal(str(path))}, auto_detect = false, header = true, delim = {literal(separator(path))}, "
-        f"""quote = '"', escape = '"', columns = {{{names}}}, ignore_errors = true"""
+        f"read_csv({literal(str(path))}, auto_detect = false, header = true, "
+        f"""delim = {literal(separator(path))}, quote = '"', escape = '"', """
+        f"columns = {{{names}}}, ignore_errors = true"
         f"{', store_rejects = true, rejects_limit = 0' if rejects else ''})"
     )
 
@@ -198,8 +204,8 @@ def parquet_column(column: Column, stored: str) -> str:
 def collated(create_table: str, columns: Iterable[Column]) -> set[str]:
     """Which of the columns have a collation, given the table's CREATE TABLE text, by lower-case name.
 
-    Under a collation 'A' = 'a' may hold, so keys would not be compared byte by byte. A text that can't be parsed
-    counts as collated where it has the word at all.
+    Under a collation 'A' = 'a' may hold, so keys would not be compared byte by byte. A text that can't be
+    parsed counts as collated where it has the word at all.
     """
     names = {column.name.lower() for column in columns}
     if "collate" not in create_table.lower():

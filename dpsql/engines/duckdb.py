@@ -1,12 +1,12 @@
-"""DuckDB as the private engine: CSV and Parquet files in an in-memory instance, or the tables of a .duckdb file.
+"""DuckDB as the private engine: CSV and Parquet files in memory, or the tables of a .duckdb file.
 
-One locked instance per data version. It is in memory: CSV files are loaded into it, Parquet files are scanned in
-place through views, a .duckdb file is attached read-only as `source` for each burst of queries and let go after one
-idle second, so that a loader can write. Public tables are read whole.
+One locked instance per data version. It is in memory: CSV files are loaded into it, Parquet files are scanned
+in place through views, a .duckdb file is attached read-only as `source` for each burst of queries and let go
+after one idle second, so that a loader can write. Public tables are read whole.
 
-The row form: what inner SQL should look like for the least CPU on DuckDB 2.0.1. 5M rows, 20 text keys, 2 % NULL,
-far outliers; ratio of process CPU to the raw `SELECT region, COUNT(*), SUM(amount), AVG(age) GROUP BY region`,
-amount DOUBLE; median of 7 pairs, run to run +-0.08:
+The row form: what inner SQL should look like for the least CPU on DuckDB 2.0.1. 5M rows, 20 text keys, 2 %
+NULL, far outliers; ratio of process CPU to the raw `SELECT region, COUNT(*), SUM(amount), AVG(age) GROUP BY
+region`, amount DOUBLE; median of 7 pairs, run to run +-0.08:
 
                                                              .duckdb file    not compressed, in memory
     both clips by CASE, the cast outside                     2.67            1.46
@@ -22,19 +22,20 @@ A table loaded here is like the file: CHECKPOINT compresses it, and both queries
                                                       SUM(i) = (COALESCE(SUM(d), 0) + N * COUNT(d)) >> 1
     BIGINT x                                          the CASE form: b - L could overflow
 
-w, z and b each in a subquery level of their own, or they are computed twice. Why i is in [0, N] for every x: w - abs(w)
-is 2 min(w, 0), exactly 0 where x >= U; so z <= 2(U-L), as rounding is monotone; z + abs(z) is exactly 0 where z <= 0
-and at most 4(U-L) elsewhere, and s is a power of two: so the product is at most N and at least 0, exactly. NaN, both
-infinities and x below -2^1023 (where w - abs(w) overflows) end as NaN, for which TRY_CAST gives NULL: they count as
-NULL, also in COUNT(i). It takes |L|, |U| < 2^960, 2^-900 < s < 2^900, N < 2^53. A failing TRY_CAST costs 0.6 us: a
-column half full of NaN is 30 times slower than a clean one (CSV cells are cleansed when loaded); the CASE form has
-no such weakness. d is 2i - N exactly, in integers that can't overflow; a NULL adds nothing to either sum.
+w, z and b each in a subquery level of their own, or they are computed twice. Why i is in [0, N] for every x:
+w - abs(w) is 2 min(w, 0), exactly 0 where x >= U; so z <= 2(U-L), as rounding is monotone; z + abs(z) is
+exactly 0 where z <= 0 and at most 4(U-L) elsewhere, and s is a power of two: so the product is at most N and
+at least 0, exactly, and within N * 2^-51 of the unrounded index. NaN, both infinities and x below -2^1023
+(where w - abs(w) overflows) end as NaN, for which TRY_CAST gives NULL: they count as NULL, also in COUNT(i).
+It takes |L|, |U| < 2^960, 2^-900 < s < 2^900, N < 2^51. A failing TRY_CAST costs 0.6 us: a column half full
+of NaN is 30 times slower than a clean one (CSV cells are cleansed when loaded); the CASE form has no such
+weakness. d is 2i - N exactly, in integers that can't overflow; a NULL adds nothing to either sum.
 
-Undeclared keys are best dropped after the aggregation, at no cost per row, in a form that the optimiser can't push
-down: `WHERE CASE WHEN n >= 0 THEN k IN (...) ELSE FALSE END` with n the group's COUNT(*). `WHERE k IN (20 keys)` in
-the scan costs 0.6 of the raw query, and an outer WHERE on the key alone becomes just that. The groups dropped are
-those which the raw query makes too. For 1e6 integer keys, BETWEEN in the scan and the filter afterwards cost the
-same: 1.02 to 1.07 and 1.01 of the raw query.
+Undeclared keys are best dropped after the aggregation, at no cost per row, in a form that the optimiser can't
+push down: `WHERE CASE WHEN n >= 0 THEN k IN (...) ELSE FALSE END` with n the group's COUNT(*). `WHERE k IN
+(20 keys)` in the scan costs 0.6 of the raw query, and an outer WHERE on the key alone becomes just that. The
+groups dropped are those which the raw query makes too. For 1e6 integer keys, BETWEEN in the scan and the
+filter afterwards cost the same: 1.02 to 1.07 and 1.01 of the raw query.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ import shutil
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from decimal import Decimal
@@ -72,9 +74,11 @@ IDLE_SECONDS = 1.0
 _TICK = 0.1
 BUSY_SECONDS = 5.0
 SMALL_BYTES = 16 << 20
-"""Sources smaller than this are queried by one thread: a second one makes a query over 1000 rows 20 % slower."""
+"""Sources smaller than this are queried by one thread: a second one makes a query over 1000 rows 20 % slower.
+"""
 
 _SOURCE = "source"
+_NAMED = "database_name = ? AND lower(schema_name) = ? AND lower(table_name) = ?"
 _WAL = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": "false",
@@ -88,15 +92,16 @@ _T = TypeVar("_T")
 
 
 def open_engine(policy: Policy) -> DuckDBEngine:
-    """Load what the policy names. Raises PolicyError for all in it that doesn't fit the data, one at a time."""
+    """Load what the policy names. Raises PolicyError for the first thing that doesn't fit the data."""
     return DuckDBEngine(policy)
 
 
 def _quietly(call: Callable[[], _T]) -> _T:
     """Run `call`; whatever the driver raises becomes an EngineError that says nothing about it.
 
-    A driver's message may quote a private value. So the log gets the kind of the exception and a reference, the
-    caller the reference; and the error is raised outside the handler, so that not even its context holds the cause.
+    A driver's message may quote a private value. So the log gets the kind of the exception and a reference,
+    the caller the reference; and the error is raised outside the handler, so that not even its context holds
+    the cause.
     """
     try:
         return call()
@@ -125,8 +130,8 @@ class DuckDBTransaction:
     def fetch(self, sql: str, keys: int, sums: int) -> ExactRows:
         """Run one inner query and put its sums together exactly.
 
-        Raises EngineError for any failure of the engine; InternalError if the query returns something other than
-        `keys` key columns and 2 * `sums` limbs without NULL.
+        Raises EngineError for any failure of the engine; InternalError if the query returns something other
+        than `keys` key columns and 2 * `sums` limbs without NULL.
         """
         self._deadline = time.monotonic() + STATEMENT_SECONDS
         try:
@@ -161,6 +166,7 @@ class _Data:
         self._policy = policy
         self.file = file
         self.directory = Path(tempfile.mkdtemp(prefix="dpsql-"))  # mode 0700
+        self._remove = weakref.finalize(self, shutil.rmtree, self.directory, ignore_errors=True)
         self.connection = duckdb.connect(config=_CONFIG)
         self.version = ""
         self.running: set[DuckDBTransaction] = set()
@@ -243,12 +249,13 @@ class _Data:
     def check_table(self, table: Table) -> dict[str, str]:
         """Compare a declared table with the attached file's catalogue, and give its types.
 
-        Only base tables whose columns are stored and compared byte by byte: a view may hold anything, a generated
-        column may raise on one row's values, a collation makes different keys equal. Raises PolicyError.
+        Only base tables whose columns are stored and compared byte by byte: a view may hold anything, a
+        generated column may raise on one row's values, a collation makes different keys equal. Raises
+        PolicyError.
         """
         schema, name = _schema_and_name(table)
         found = self.connection.execute(
-            "SELECT sql FROM duckdb_tables() WHERE database_name = ? AND lower(schema_name) = ? AND lower(table_name) = ?",
+            f"SELECT sql FROM duckdb_tables() WHERE {_NAMED}",
             [_SOURCE, schema.lower(), name.lower()],
         ).fetchone()
         if found is None:
@@ -273,8 +280,8 @@ class _Data:
 
     def _stored_types(self, database: str, schema: str, name: str) -> dict[str, str]:
         rows = self.connection.execute(
-            "SELECT column_name, CASE WHEN is_generated THEN 'GENERATED ' ELSE '' END || data_type FROM duckdb_columns()"
-            " WHERE database_name = ? AND lower(schema_name) = ? AND lower(table_name) = ? ORDER BY column_index",
+            "SELECT column_name, CASE WHEN is_generated THEN 'GENERATED ' ELSE '' END || data_type "
+            f"FROM duckdb_columns() WHERE {_NAMED} ORDER BY column_index",
             [database, schema.lower(), name.lower()],
         ).fetchall()
         return {str(column).lower(): str(type_) for column, type_ in rows}
@@ -287,7 +294,7 @@ class _Data:
             raise _wrong(
                 self._policy,
                 table.line,
-                f"table {table.name}: a public table has at most {MAX_PUBLIC_ROWS} rows, and this one has more",
+                f"table {table.name}: a public table has at most {MAX_PUBLIC_ROWS} rows, this has more",
                 "leave out the rows that no query needs",
             )
         described = self.connection.execute(f"DESCRIBE {relation}").fetchall()
@@ -319,7 +326,9 @@ class _Data:
         self.connection.execute("SET lock_configuration = true")
 
     def _reading(self, table: Table, sql: str) -> list[Any]:
-        """Run SQL that reads a source; a source that can't be read is the policy's fault. Quotes nothing of it."""
+        """Run SQL that reads a source; a source that can't be read is the policy's fault. Quotes nothing of
+        it.
+        """
         try:
             return self.connection.execute(sql).fetchall()
         except _FAULTS as fault:
@@ -358,11 +367,11 @@ class _Data:
         with suppress(*_FAULTS):
             self.connection.close()
         self.attached = False
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self._remove()
 
 
 class DuckDBEngine:
-    """See dpsql.engines.Engine. Safe for threads: one lock for opening and letting go, none while a query runs."""
+    """See dpsql.engines.Engine. Safe for threads: a lock for opening and letting go, none while a query runs."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -392,7 +401,7 @@ class DuckDBEngine:
         return exp.table_(table.name, db="main", catalog="memory", quoted=True)
 
     def physical_types(self, table: Table) -> Mapping[str, str]:
-        """DuckDB's types of the columns. If they change while this engine is open, transactions are refused."""
+        """DuckDB's types of the columns. If they change while this engine is open, it refuses."""
         return MappingProxyType(self._types[table.name.lower()])
 
     # -- transactions
@@ -428,7 +437,8 @@ class DuckDBEngine:
     def _current(self) -> _Data:
         """The data as they are now, attached; reloaded if a source changed. Holds the lock but while waiting.
 
-        A .duckdb file is attached *before* its version is looked at: from then on no other process can write it.
+        A .duckdb file is attached *before* its version is looked at: from then on no other process can write
+        it.
         """
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
@@ -446,7 +456,7 @@ class DuckDBEngine:
                 self._reload(data)
 
     def _attached(self, data: _Data) -> bool:
-        """Attach the .duckdb file unless it is; False if it is being written. Raises EngineError for drift."""
+        """Attach the .duckdb file; False if it is being written. Raises EngineError for drift."""
         if data.attached or self._file is None:
             return True
         if not _quietly(data.attach):
@@ -495,7 +505,7 @@ class DuckDBEngine:
         data.close()
 
     def _load(self) -> _Data:
-        """Load a data version that did not change meanwhile. Raises PolicyError, or EngineError where it can't."""
+        """Load a data version that did not change meanwhile. Raises PolicyError, EngineError if it can't."""
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             data = _quietly(lambda: _Data(self._policy, self._file))
@@ -540,7 +550,9 @@ class DuckDBEngine:
             threading.Thread(target=self._keeper, name="dpsql-keeper", daemon=True).start()
 
     def _keeper(self) -> None:
-        """Stop statements that take too long; let the .duckdb file go once it has been idle for a second; end."""
+        """Stop statements that take too long; let the .duckdb file go once it has been idle for a second;
+        end.
+        """
         while True:
             with self._changed:
                 running = [t for data in (self._data, *self._retired) for t in data.running]
@@ -562,7 +574,8 @@ class DuckDBEngine:
             return self._data.public[table.name.lower()]
 
     def distinct_public(self, table: Table, column: str) -> tuple[Key, ...]:
-        """The distinct values of a public table's column, in order of value, without NULL; decimals as fractions.
+        """The distinct values of a public table's column, in order of value, without NULL; decimals as
+        fractions.
 
         Raises PolicyError for a column that isn't there or whose values can't be keys (doubles, lists, …).
         """
@@ -627,7 +640,9 @@ def _busy() -> EngineError:
 def _check_type(
     policy: Policy, table: Table, column: Column, stored: Mapping[str, str], *, zoned: bool = False
 ) -> None:
-    """Raises PolicyError if the data lack a declared column or store it as a type that its declaration can't mean."""
+    """Raises PolicyError if the data lack a declared column or store it as a type that its declaration can't
+    mean.
+    """
     type_ = stored.get(column.name.lower())
     if type_ is None:
         _missing(policy, table, column, list(stored))
@@ -639,7 +654,7 @@ def _check_type(
     raise _wrong(
         policy,
         column.line,
-        f"table {table.name}: column {column.name} is declared {column.type.kind.value}, the data have {type_}",
+        f"table {table.name}: {column.name} is declared {column.type.kind.value}, the data have {type_}",
         f"write `type: {fitting}`"
         if fitting
         else "store the column as a type that dpsql knows, or leave it out",
@@ -659,7 +674,9 @@ def _missing(policy: Policy, table: Table, column: Column, names: list[str]) -> 
 
 
 def _database_file(policy: Policy) -> Path | None:
-    """The .duckdb file of `duckdb:///x.duckdb` (relative to the policy) or `duckdb:////x.duckdb`; None in memory."""
+    """The .duckdb file of `duckdb:///x.duckdb` (relative to the policy) or `duckdb:////x.duckdb`; None in
+    memory.
+    """
     _, colon, rest = policy.engine.partition(":")
     if not colon or rest in {"", "//", "///"}:
         return None
@@ -689,7 +706,9 @@ def _source_files(policy: Policy, file: Path | None) -> Iterator[tuple[str, bool
 
 
 def _fingerprint(policy: Policy, file: Path | None) -> str:
-    """A hash of path, size and mtime of each source file, and the inode of a .duckdb. A missing file counts too."""
+    """A hash of path, size and mtime of each source file, and the inode of a .duckdb. A missing file counts
+    too.
+    """
     seen: list[str] = []
     for path, database in _source_files(policy, file):
         try:
