@@ -371,7 +371,7 @@ class _Data:
 
 
 class DuckDBEngine:
-    """See dpsql.engines.Engine. Safe for threads: a lock for opening and letting go, none while a query runs."""
+    """See dpsql.engines.Engine. Safe for threads: a lock for opening and closing, none while a query runs."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
