@@ -1,8 +1,8 @@
 """Exact rows: what an engine returns, before any noise.
 
-The privacy line is a type. Everything in here is private and un-noised; only `release` may look inside. So that a
-value cannot slip out through a log or a traceback, the repr shows the shape only; so that no rounding can slip in
-(law 1: integers between clip and noise), a sum column that is not an integer column is refused.
+The privacy line is a type. Everything in here is private and un-noised; only `release` may look inside. So
+that a value cannot slip out through a log or a traceback, the repr shows the shape only; so that no rounding
+can slip in (law 1: integers between clip and noise), a sum column that is not an integer column is refused.
 """
 
 from __future__ import annotations
@@ -79,9 +79,10 @@ def _require_integers(column: Array) -> None:
 def join_limbs(high: Array, low: Array) -> Array:
     """The exact sums s from their limbs, high = s >> 63 and low = s & (2^63 - 1).
 
-    A driver turns 128-bit integers into float64, so a sum leaves the engine as two BIGINTs. s = high * 2^63 + low
-    holds for negative s too. The result is int64 if every high limb is 0 (then s = low, below 2^63), else Python
-    ints in an object array. Raises InternalError if a limb is not int64: a float or a NULL must not become a sum.
+    A driver turns 128-bit integers into float64, so a sum leaves the engine as two BIGINTs. s = high * 2^63 +
+    low holds for negative s too. The result is int64 if every high limb is 0 (then s = low, below 2^63), else
+    Python ints in an object array. Raises InternalError if a limb is not int64: a float or a NULL must not
+    become a sum.
     """
     for limb in (high, low):
         if limb.dtype != np.int64 or (isinstance(limb, np.ma.MaskedArray) and np.ma.getmaskarray(limb).any()):
