@@ -779,7 +779,9 @@ def key_of(compiler: Compiler, node: exp.Expr, text: str) -> Key:
 
 
 def _key_leaf(value_set: ValueSet) -> ValueSet:
-    return replace(value_set, nullable=value_set.null_key)
+    """A column's value set inside a group key: NULL only where it is a key, and floating-point values on no grain."""
+    grain = None if value_set.kind is Kind.DOUBLE else value_set.grain
+    return replace(value_set, nullable=value_set.null_key, grain=grain)
 
 
 def _leaf_guard(name: str, value_set: ValueSet) -> exp.Expr | None:

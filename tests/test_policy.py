@@ -752,13 +752,6 @@ TOPS: list[tuple[str | bytes, int, str, str]] = [
         "privacy.epsilon 1 is above max_epsilon 0.5",
         "epsilon: 0.5",
     ),
-    (
-        GOOD + "privacy: {epsilon: 1e-6}\n",
-        10,
-        "privacy.epsilon 1e-06 is below min_epsilon 0.001",
-        "min_epsilon: 1e-06",
-    ),
-    (GOOD + "privacy:\n  min_epsilon: 2\n", 11, "privacy.epsilon 1 is below min_epsilon 2", "larger epsilon"),
     (GOOD + "privacy: {min_epsilon: 1e-10}\n", 10, "below 1e-9, the unit of the ledger", "1e-9"),
     (GOOD + "privacy: {counts: round}\n", 10, "privacy.counts must be clamp or raw", "clamp or raw"),
     (GOOD + "privacy: {epsilom: 1}\n", 10, "privacy has an unknown key 'epsilom'", "did you mean 'epsilon'?"),

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -89,9 +90,14 @@ def supported() -> tuple[type[exp.Expr], ...]:
 
 
 def position_of(node: exp.Expr) -> int | None:
-    """Offset in the SQL text of the first token that the parser tied to this node or to one below it."""
-    starts = [n.meta["start"] for n in node.walk() if "start" in n.meta]
-    return min(starts, default=None)
+    """Offset in the SQL text of the first token that the parser tied to this node, to one below it, or to one around."""
+    around: exp.Expr | None = node
+    while around is not None:
+        starts = [n.meta["start"] for n in around.walk() if "start" in n.meta]
+        if starts:
+            return min(starts)
+        around = around.parent
+    return None
 
 
 def refuse(
@@ -100,9 +106,15 @@ def refuse(
     return error(message, hint=hint, position=position_of(node))
 
 
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
 def show(node: exp.Expr, limit: int = 60) -> str:
     """The analyst's expression, shortened, for a message."""
-    text = node.sql("duckdb")
+    plain = node.copy()
+    for identifier in plain.find_all(exp.Identifier):
+        identifier.set("quoted", not _PLAIN_NAME.fullmatch(identifier.name))
+    text = plain.sql("duckdb")
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -156,7 +168,7 @@ class Compiler:
 
 def unsupported(node: exp.Expr) -> DatabaseError:
     if isinstance(node, (exp.Subquery, exp.Select, exp.Exists)):
-        return refuse(node, "a subquery inside an expression over private rows isn't supported", None)
+        return refuse(node, "a subquery inside an expression over private rows isn't supported", _SUBQUERY_HINT)
     if isinstance(node, exp.AggFunc):
         return refuse(
             node,
@@ -179,6 +191,7 @@ def unsupported(node: exp.Expr) -> DatabaseError:
     return refuse(node, f"{what} isn't on the list of expressions allowed over private rows", SUPPORTED_HINT)
 
 
+_SUBQUERY_HINT = "write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q"
 SUPPORTED_HINT = (
     "over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, "
     "ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH"

@@ -146,7 +146,7 @@ def _read_privacy(top: Section) -> tuple[PrivacySettings, str | None]:
 
 
 def _check_epsilons(section: Section, settings: PrivacySettings) -> None:
-    """min_epsilon <= epsilon <= max_epsilon."""
+    """epsilon <= max_epsilon, and a floor of the charge that the ledger can hold."""
     epsilon, lowest = _decimal(settings.epsilon), _decimal(settings.min_epsilon)
     if settings.max_epsilon is not None and settings.epsilon > settings.max_epsilon:
         highest = _decimal(settings.max_epsilon)
@@ -154,12 +154,6 @@ def _check_epsilons(section: Section, settings: PrivacySettings) -> None:
             "epsilon" if "epsilon" in section else "max_epsilon",
             f"privacy.epsilon {epsilon} is above max_epsilon {highest}",
             f"write epsilon: {highest} or less",
-        )
-    if settings.min_epsilon > settings.epsilon:
-        section.problem(
-            "epsilon" if "epsilon" in section else "min_epsilon",
-            f"privacy.epsilon {epsilon} is below min_epsilon {lowest}, the least that a query is charged",
-            f"write min_epsilon: {epsilon} or less, or a larger epsilon",
         )
     if settings.min_epsilon < LEDGER_STEP:
         section.problem(
