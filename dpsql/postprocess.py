@@ -35,7 +35,7 @@ class Outer:
 class Scratch:
     """One scratch engine for a session and a version of the public tables; each thread works on its own cursor.
 
-    A cursor keeps the noisy rows of its last statement until the next one replaces them; no analyst's SQL can name them.
+    A cursor keeps the noisy rows of its last statement until the next one replaces them; no analyst can name them.
     """
 
     def __init__(self, public_tables: Iterable[PublicTable] = ()) -> None:

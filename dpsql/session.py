@@ -18,7 +18,7 @@ from dpsql.analyze import analyze
 from dpsql.engines import Engine, Transaction
 from dpsql.errors import EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import explain
-from dpsql.ledger import Ledger, Remaining
+from dpsql.ledger import Ledger, Receipt, Remaining
 from dpsql.parse import Format, Parameters, Statement, parse
 from dpsql.plan import NumberPlan, Plan, ReleasePlan, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
@@ -86,12 +86,16 @@ class Session:
             return self._result(compiled, scratch, {}, analyst, Fraction(0), left)
         for _ in range(ATTEMPTS):
             with self.engine.transaction() as transaction:
-                if transaction.version == version:
-                    return self._answer(sql, compiled, scratch, transaction, analyst)
+                answer = self._release(sql, compiled, transaction, analyst) if transaction.version == version else None
+            if answer is not None:
+                noisy, receipt = answer
+                return self._result(compiled, scratch, noisy, analyst, receipt.loss.epsilon, receipt.remaining)
             compiled, scratch, version = self._compile(sql, parameters, asked)  # the data changed meanwhile
         raise EngineError("the data is being changed; nothing was charged", hint="try again")
 
-    def _answer(self, sql: str, compiled: Compiled, scratch: Scratch, transaction: Transaction, analyst: str) -> Result:
+    def _release(
+        self, sql: str, compiled: Compiled, transaction: Transaction, analyst: str
+    ) -> tuple[dict[str, NoisyRows], Receipt]:
         """Charge, then read, then release: in this order. The charge is durable before the first row is read."""
         plan = compiled.plan
         receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
@@ -100,7 +104,7 @@ class Session:
             release_name(i): release(rows, part, inner, self._noise, counts=self.policy.counts)
             for i, (rows, part, inner) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))
         }
-        return self._result(compiled, scratch, noisy, analyst, receipt.loss.epsilon, receipt.remaining)
+        return noisy, receipt
 
     def _result(
         self,

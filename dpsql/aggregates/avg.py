@@ -43,7 +43,7 @@ def _combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
 
 @cache
 def _quantiles(level: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Quantiles of |sX + (1 − s)Y| on a grid of s in [0, 1], close enough that linear interpolation is exact to 1e-3."""
+    """Quantiles of |sX + (1 − s)Y| on a grid of s in [0, 1], close enough to interpolate linearly."""
     steps = np.linspace(0.0, 1.0, 129)
     return steps, np.array([two_laplace_quantile(float(s), float(1.0 - s), level) for s in steps])
 

@@ -90,10 +90,10 @@ def supported() -> tuple[type[exp.Expr], ...]:
 
 
 def position_of(node: exp.Expr) -> int | None:
-    """Offset in the SQL text of the first token that the parser tied to this node, to one below it, or to one around."""
+    """Offset in the SQL text of the first token that the parser tied to this node, to one below it or around it."""
     around: exp.Expr | None = node
     while around is not None:
-        starts = [n.meta["start"] for n in around.walk() if "start" in n.meta]
+        starts: list[int] = [n.meta["start"] for n in around.walk() if "start" in n.meta]
         if starts:
             return min(starts)
         around = around.parent

@@ -147,7 +147,7 @@ def _read_privacy(top: Section) -> tuple[PrivacySettings, str | None]:
 
 def _check_epsilons(section: Section, settings: PrivacySettings) -> None:
     """epsilon <= max_epsilon, and a floor of the charge that the ledger can hold."""
-    epsilon, lowest = _decimal(settings.epsilon), _decimal(settings.min_epsilon)
+    epsilon = _decimal(settings.epsilon)
     if settings.max_epsilon is not None and settings.epsilon > settings.max_epsilon:
         highest = _decimal(settings.max_epsilon)
         section.problem(

@@ -1,8 +1,8 @@
 """The query that runs on the private engine: scan, filter, clip and sum, nothing else.
 
 One row for each group that occurs, holding the group's key codes, its counts, and two BIGINT limbs for each exact
-sum of indices: sum = high·2^63 + low. The number of rows is private, so no sum is ever taken to fit BIGINT: sums are HUGEINT in the
-engine (an index is at most 2^62, so 2^64 rows fit) and leave it in limbs, exactly.
+sum of indices: sum = high·2^63 + low. The number of rows is private, so no sum is ever taken to fit BIGINT: sums are
+HUGEINT in the engine (an index is at most 2^62, so 2^64 rows fit) and leave it in limbs, exactly.
 
 The values are computed in nested subqueries, one for each step of `clip`: DuckDB would otherwise compute a step as
 often as it is named. Groups whose key isn't declared are dropped after the aggregation, where it costs nothing per
