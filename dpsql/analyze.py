@@ -18,22 +18,21 @@ from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.errors import MissingBounds, NotReleasable, UnknownColumn, UnknownTable, UnsupportedQuery
-from dpsql.expressions import (
-    DATE,
-    Compiler,
-    connector_terms,
-    double_sql,
-    literal_sql,
-    narrow,
-    paren,
-    position_of,
-    refuse,
-    show,
-    try_cast,
-    unbounded_error,
-)
+from dpsql.expressions import Compiler, connector_terms, narrow, position_of, refuse, show
+from dpsql.expressions.literals import DATE, double_sql, literal_sql, paren, try_cast
+from dpsql.expressions.numbers import unbounded_error
 from dpsql.policy import Kind, Policy, Table
-from dpsql.query import Call, Key, KeyDomain, Measure, Query, ReleaseQuery, key_name, number_name, release_name
+from dpsql.query import (
+    Call,
+    Key,
+    KeyDomain,
+    Measure,
+    Query,
+    ReleaseQuery,
+    key_name,
+    number_name,
+    release_name,
+)
 from dpsql.valueset import ValueSet, column_set
 
 MAX_CELLS = 4_000_000
@@ -52,8 +51,8 @@ class Private:
     """
 
     table: Table
-    columns: dict[str, exp.Expression]
-    where: tuple[exp.Expression, ...] = ()
+    columns: dict[str, exp.Expr]
+    where: tuple[exp.Expr, ...] = ()
     alias: str = ""
 
 
@@ -61,14 +60,14 @@ class Private:
 class Derived:
     """A scope over noisy and public numbers only, as the tree that the scratch engine runs."""
 
-    tree: exp.Expression
+    tree: exp.Expr
 
 
 Relation = Private | Derived
 Environment = Mapping[str, Relation]
 
 
-def analyze(tree: exp.Expression, policy: Policy, *, today: dt.date) -> Query:
+def analyze(tree: exp.Expr, policy: Policy, *, today: dt.date) -> Query:
     """The releases and the outer query of one statement, or a refusal."""
     analyzer = _Analyzer(policy, today)
     relation = analyzer.query(tree, {})
@@ -99,7 +98,7 @@ class _Analyzer:
 
     # ------------------------------------------------------------------------------------------ queries
 
-    def query(self, node: exp.Expression, env: Environment) -> Relation:
+    def query(self, node: exp.Expr, env: Environment) -> Relation:
         match node:
             case exp.Subquery():
                 self._only(node, "this alias with_")
@@ -112,13 +111,13 @@ class _Analyzer:
                 return Derived(self._values(node))
         raise refuse(node, f"{show(node)} isn't a query", "write one SELECT statement")
 
-    def _only(self, node: exp.Expression, allowed: str) -> None:
+    def _only(self, node: exp.Expr, allowed: str) -> None:
         for name, value in node.args.items():
             if value and name not in allowed.split():
                 label = _PART_NAMES.get(name, name.strip("_").upper())
                 raise refuse(node, f"{label} isn't supported here", "leave it out")
 
-    def _with(self, node: exp.Expression, env: Environment) -> tuple[Environment, exp.With | None]:
+    def _with(self, node: exp.Expr, env: Environment) -> tuple[Environment, exp.With | None]:
         """The environment with the CTEs of a node, and the WITH clause of those that the scratch engine needs."""
         clause = node.args.get("with_")
         if clause is None:
@@ -139,7 +138,7 @@ class _Analyzer:
             env[name] = relation
         return env, exp.With(expressions=kept) if kept else None
 
-    def _identifier(self, node: exp.Expression, name: str) -> str:
+    def _identifier(self, node: exp.Expr, name: str) -> str:
         if name.lower().startswith(RESERVED):
             raise refuse(node, f"names starting with {RESERVED} are reserved", "choose another name")
         return name.lower()
@@ -161,12 +160,12 @@ class _Analyzer:
         new.set("with_", clause)
         return Derived(new)
 
-    def _copy_tail(self, node: exp.Expression, new: exp.Expression, env: Environment) -> None:
+    def _copy_tail(self, node: exp.Expr, new: exp.Expr, env: Environment) -> None:
         for part in ("order", "limit", "offset"):
             if node.args.get(part):
-                new.set(part, self._derived(node.args[part], env))
+                new.set(part, self.derived(node.args[part], env))
 
-    def _values(self, node: exp.Values) -> exp.Expression:
+    def _values(self, node: exp.Values) -> exp.Expr:
         self._only(node, "expressions alias")
         if any(node.find_all(exp.Column, exp.Subquery, exp.Select)):
             raise refuse(node, "VALUES holds something that is not a literal", "write literals")
@@ -190,7 +189,7 @@ class _Analyzer:
             relation.tree.set("with_", clause)
         return relation
 
-    def _source(self, node: exp.Expression, env: Environment) -> Relation:
+    def _source(self, node: exp.Expr, env: Environment) -> Relation:
         match node:
             case exp.Table():
                 return self._table(node, env)
@@ -200,11 +199,9 @@ class _Analyzer:
                 return self._aliased(node, relation)
             case exp.Values():
                 return Derived(self._values(node))
-        raise refuse(
-            node, f"{show(node)} isn't a table", f"declared tables: {', '.join(sorted(self.policy.tables))}"
-        )
+        raise refuse(node, f"{show(node)} isn't a table", f"declared tables: {', '.join(sorted(self.policy.tables))}")
 
-    def _aliased(self, node: exp.Expression, relation: Relation) -> Relation:
+    def _aliased(self, node: exp.Expr, relation: Relation) -> Relation:
         alias = node.args.get("alias")
         name = self._identifier(node, node.alias) if node.alias else ""
         if isinstance(relation, Private):
@@ -218,7 +215,7 @@ class _Analyzer:
             tree.set("alias", alias.copy())
         return Derived(tree)
 
-    def _renamed(self, node: exp.Expression, relation: Private, names: list[str]) -> Private:
+    def _renamed(self, node: exp.Expr, relation: Private, names: list[str]) -> Private:
         if not names:
             return relation
         if len(names) > len(relation.columns):
@@ -248,7 +245,7 @@ class _Analyzer:
         if table.public:
             self.public_tables.add(name)
             return self._aliased(node, Derived(_public_table(name, node)))
-        columns: dict[str, exp.Expression] = {c: exp.column(c, quoted=True) for c in table.columns}
+        columns: dict[str, exp.Expr] = {c: exp.column(c, quoted=True) for c in table.columns}
         relation = self._aliased(node, Private(table, columns))
         return relation if node.alias or not isinstance(relation, Private) else replace(relation, alias=name)
 
@@ -275,16 +272,26 @@ class _Analyzer:
             new_joins.append(copied)
         if new_joins:
             new.set("joins", new_joins)
-        for part in ("distinct", "where", "group", "having", "qualify", "windows", "order", "limit", "offset"):
+        for part in (
+            "distinct",
+            "where",
+            "group",
+            "having",
+            "qualify",
+            "windows",
+            "order",
+            "limit",
+            "offset",
+        ):
             value = node.args.get(part)
             if isinstance(value, list):
-                new.set(part, [self._derived(v, env) for v in value])
+                new.set(part, [self.derived(v, env) for v in value])
             elif value:
-                new.set(part, self._derived(value, env))
-        new.set("expressions", [_named_output(e, self._derived(e, env)) for e in node.expressions])
+                new.set(part, self.derived(value, env))
+        new.set("expressions", [_named_output(e, self.derived(e, env)) for e in node.expressions])
         return Derived(new)
 
-    def _join_refused(self, source: exp.Expression, relation: Private) -> Exception:
+    def _join_refused(self, source: exp.Expr, relation: Private) -> Exception:
         return refuse(
             source,
             f"a join with the private table {relation.table.name} isn't supported",
@@ -292,7 +299,7 @@ class _Analyzer:
             f"SELECT … FROM (SELECT key, COUNT(*) AS n FROM {relation.table.name} GROUP BY key) AS q JOIN …",
         )
 
-    def _derived(self, node: exp.Expression, env: Environment) -> exp.Expression:
+    def derived(self, node: exp.Expr, env: Environment) -> exp.Expr:
         """A copy of an expression of a derived scope, its subqueries analysed in their turn."""
         if isinstance(node, (exp.Select, exp.SetOperation)):
             relation = self.query(node, env)
@@ -301,19 +308,17 @@ class _Analyzer:
             return relation.tree
         if isinstance(node, exp.Subquery):
             self._only(node, "this alias with_")
-            return exp.Subquery(this=self._derived(node.this, self._with(node, env)[0]))
+            return exp.Subquery(this=self.derived(node.this, self._with(node, env)[0]))
         if isinstance(node, exp.Table):
             raise refuse(node, f"{show(node)} isn't supported in an expression")
         return self._derived_node(node, env)
 
-    def _derived_node(
-        self, node: exp.Expression, env: Environment, skip: tuple[str, ...] = ()
-    ) -> exp.Expression:
-        return _rebuilt(node, lambda child: self._derived(child, env), skip)
+    def _derived_node(self, node: exp.Expr, env: Environment, skip: tuple[str, ...] = ()) -> exp.Expr:
+        return _rebuilt(node, lambda child: self.derived(child, env), skip)
 
     # ------------------------------------------------------------------------------------------ private scopes
 
-    def rows_refused(self, node: exp.Expression, relation: Private) -> NotReleasable:
+    def rows_refused(self, node: exp.Expr, relation: Private) -> NotReleasable:
         name = relation.table.name
         return NotReleasable(
             f"this query returns rows of the private table {name}; only aggregates of them can be released",
@@ -340,12 +345,12 @@ class _Analyzer:
         for part, label in refused.items():
             if node.args.get(part):
                 raise refuse(
-                    node.args[part] if isinstance(node.args[part], exp.Expression) else node,
+                    node.args[part] if isinstance(node.args[part], exp.Expr) else node,
                     f"{label} over rows of the private table {scope.source.table.name} isn't supported",
                     f"aggregate first: SELECT … COUNT(*) FROM {scope.source.table.name} GROUP BY …",
                 )
         compiler = self.compiler(scope.source)
-        columns: dict[str, exp.Expression] = {}
+        columns: dict[str, exp.Expr] = {}
         for item in node.expressions:
             for name, expression in self._projected(item, scope):
                 compiler.value(expression)
@@ -354,7 +359,7 @@ class _Analyzer:
                 columns[self._identifier(item, name)] = expression
         return replace(scope.source, columns=columns)
 
-    def _projected(self, item: exp.Expression, scope: _Scope) -> Iterator[tuple[str, exp.Expression]]:
+    def _projected(self, item: exp.Expr, scope: _Scope) -> Iterator[tuple[str, exp.Expr]]:
         if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
             star = item if isinstance(item, exp.Star) else item.this
             if any(star.args.values()):
@@ -375,14 +380,14 @@ class _Analyzer:
                 compiler = compiler.with_columns(narrow(compiler, condition))
         return compiler
 
-    def count_nodes(self, node: exp.Expression) -> None:
+    def count_nodes(self, node: exp.Expr) -> None:
         """Bound the total size of what substitution produces: subqueries that double an expression grow fast."""
         self.nodes += sum(1 for _ in node.walk())
         if self.nodes > MAX_NODES:
             raise UnsupportedQuery("the query is too large once its subqueries are merged", hint="simplify it")
 
 
-def _public_table(name: str, node: exp.Table) -> exp.Expression:
+def _public_table(name: str, node: exp.Table) -> exp.Expr:
     return exp.Table(
         this=exp.to_identifier(name, quoted=True),
         alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name, quoted=True)),
@@ -394,18 +399,16 @@ def _named(relation: Relation, node: exp.Table) -> Relation:
     return replace(relation, alias=node.name.lower()) if isinstance(relation, Private) else relation
 
 
-def _rebuilt(
-    node: exp.Expression, child: Callable[[exp.Expression], exp.Expression], skip: tuple[str, ...] = ()
-) -> exp.Expression:
+def _rebuilt(node: exp.Expr, child: Callable[[exp.Expr], exp.Expr], skip: tuple[str, ...] = ()) -> exp.Expr:
     """A copy of a node with each child passed through a function."""
     arguments: dict[str, object] = {}
     for name, value in node.args.items():
         if name in skip:
             continue
-        if isinstance(value, exp.Expression):
+        if isinstance(value, exp.Expr):
             arguments[name] = child(value)
         elif isinstance(value, list):
-            arguments[name] = [child(v) if isinstance(v, exp.Expression) else v for v in value]
+            arguments[name] = [child(v) if isinstance(v, exp.Expr) else v for v in value]
         else:
             arguments[name] = value
     copy = type(node)(**arguments)
@@ -413,7 +416,7 @@ def _rebuilt(
     return copy
 
 
-def _unparenthesised(node: exp.Expression) -> exp.Expression:
+def _unparenthesised(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
     return node
@@ -422,7 +425,7 @@ def _unparenthesised(node: exp.Expression) -> exp.Expression:
 # ---------------------------------------------------------------------------------------------- names
 
 
-def output_name(node: exp.Expression) -> str:
+def output_name(node: exp.Expr) -> str:
     """The name of an unnamed result column, as PostgreSQL gives it."""
     match node:
         case exp.Alias():
@@ -447,12 +450,14 @@ def output_name(node: exp.Expression) -> str:
     return "?column?"
 
 
-def _named_output(original: exp.Expression, new: exp.Expression) -> exp.Expression:
+def _named_output(original: exp.Expr, new: exp.Expr) -> exp.Expr:
     if isinstance(original, (exp.Alias, exp.Star)):
         return new
-    if isinstance(original, exp.Column):
-        if isinstance(original.this, exp.Star) or (isinstance(new, exp.Column) and new.name == original.name):
-            return new
+    kept = isinstance(original, exp.Column) and (
+        isinstance(original.this, exp.Star) or (isinstance(new, exp.Column) and new.name == original.name)
+    )
+    if kept:
+        return new
     return exp.alias_(new, output_name(original), quoted=True)
 
 
@@ -466,7 +471,7 @@ class _Scope:
     analyzer: _Analyzer
     source: Private
 
-    def lookup(self, node: exp.Column) -> exp.Expression | None:
+    def lookup(self, node: exp.Column) -> exp.Expr | None:
         if node.args.get("db") or node.args.get("catalog"):
             return None
         if node.table and node.table.lower() != self.source.alias:
@@ -477,10 +482,10 @@ class _Scope:
         if node.table.lower() != self.source.alias:
             raise UnknownTable(f"table {node.table} is not in this FROM clause", position=position_of(node))
 
-    def resolved(self, node: exp.Expression) -> exp.Expression:
+    def resolved(self, node: exp.Expr) -> exp.Expr:
         """A copy over the table's own columns; an unknown column is an error."""
 
-        def replaced(child: exp.Expression) -> exp.Expression:
+        def replaced(child: exp.Expr) -> exp.Expr:
             if isinstance(child, exp.Column):
                 return self._required(child)
             return _rebuilt(child, replaced)
@@ -489,7 +494,7 @@ class _Scope:
         self.analyzer.count_nodes(result)
         return result
 
-    def _required(self, node: exp.Column) -> exp.Expression:
+    def _required(self, node: exp.Column) -> exp.Expr:
         if isinstance(node.this, exp.Star):
             return exp.Star()
         found = self.lookup(node)
@@ -510,7 +515,7 @@ class _Scope:
             position=position_of(node),
         )
 
-    def try_resolved(self, node: exp.Expression) -> exp.Expression | None:
+    def try_resolved(self, node: exp.Expr) -> exp.Expr | None:
         """Like `resolved`, but None where a column is not of this scope or a subquery or aggregate is inside."""
         for child in node.walk():
             if isinstance(child, (exp.Subquery, exp.Select, exp.Window, exp.AggFunc)):
@@ -523,9 +528,9 @@ class _Scope:
 # ---------------------------------------------------------------------------------------------- aggregates found
 
 
-def _aggregate_calls(node: exp.Select) -> Iterator[exp.Expression]:
+def _aggregate_calls(node: exp.Select) -> Iterator[exp.Expr]:
     """Aggregate functions of this SELECT itself: not those of its subqueries, not window functions."""
-    stack: list[exp.Expression] = [*node.expressions]
+    stack: list[exp.Expr] = [*node.expressions]
     stack += [node.args[part] for part in ("having", "qualify", "order") if node.args.get(part)]
     while stack:
         top = stack.pop()
@@ -541,7 +546,7 @@ def _aggregate_calls(node: exp.Select) -> Iterator[exp.Expression]:
         stack += _children(top)
 
 
-def _children(node: exp.Expression) -> list[exp.Expression]:
+def _children(node: exp.Expr) -> list[exp.Expr]:
     return list(node.iter_expressions())
 
 
@@ -557,10 +562,10 @@ class _ReleaseBuilder:
     scope: _Scope
     env: Environment
     compiler: Compiler = field(init=False)
-    where: list[exp.Expression] = field(init=False)
-    keys: list[tuple[exp.Expression, Key]] = field(default_factory=list)
+    where: list[exp.Expr] = field(init=False)
+    keys: list[tuple[exp.Expr, Key]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    aliases: dict[str, exp.Expression] = field(init=False)
+    aliases: dict[str, exp.Expr] = field(init=False)
 
     def __post_init__(self) -> None:
         self.compiler = self.analyzer.compiler(self.scope.source)
@@ -593,7 +598,7 @@ class _ReleaseBuilder:
 
     # -------------------------------------------------------------------- keys
 
-    def _group_items(self) -> Iterator[exp.Expression]:
+    def _group_items(self) -> Iterator[exp.Expr]:
         group = self.node.args.get("group")
         if group is None:
             return
@@ -611,20 +616,20 @@ class _ReleaseBuilder:
         for item in group.expressions:
             yield self._group_item(_unparenthesised(item))
 
-    def _group_item(self, item: exp.Expression) -> exp.Expression:
+    def _group_item(self, item: exp.Expr) -> exp.Expr:
         if isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
             raise refuse(item, f"GROUP BY {show(item)} isn't supported", "list the keys plainly")
         if isinstance(item, exp.Literal) and not item.is_string:
             number = int(item.name) if item.name.isdigit() and len(item.name) < 6 else 0
             if not 1 <= number <= len(self.node.expressions):
                 raise refuse(item, f"GROUP BY {item.name} names no column of the SELECT list")
-            chosen = self.node.expressions[number - 1]
+            chosen: exp.Expr = self.node.expressions[number - 1]
             return chosen.this if isinstance(chosen, exp.Alias) else chosen
         if isinstance(item, exp.Column) and not item.table and self.scope.lookup(item) is None:
             return self.aliases.get(item.name.lower(), item)
         return item
 
-    def _add_key(self, item: exp.Expression) -> None:
+    def _add_key(self, item: exp.Expr) -> None:
         for node in item.walk():
             if aggregates.is_aggregate(node):
                 raise refuse(node, f"the aggregate {show(node)} can't be a group key", "group by columns")
@@ -660,12 +665,10 @@ class _ReleaseBuilder:
                 new.set(part, self._released(value, aliases=part != "distinct", prefer_alias=part == "order"))
         return new
 
-    def _released(
-        self, node: exp.Expression, *, aliases: bool, prefer_alias: bool = False, window: bool = False
-    ) -> exp.Expression:
+    def _released(self, node: exp.Expr, *, aliases: bool, prefer_alias: bool = False, window: bool = False) -> exp.Expr:
         """An expression of the aggregating SELECT over the release's columns instead of private ones."""
 
-        def again(child: exp.Expression) -> exp.Expression:
+        def again(child: exp.Expr) -> exp.Expr:
             return self._released(child, aliases=aliases, prefer_alias=prefer_alias)
 
         if isinstance(node, exp.Alias):
@@ -681,14 +684,14 @@ class _ReleaseBuilder:
         if isinstance(node, exp.Window):
             return self._window(node, again)
         if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
-            return self.analyzer._derived(node, self.env)
+            return self.analyzer.derived(node, self.env)
         if isinstance(node, exp.Column):
             if aliases and not node.table and node.name.lower() in self.aliases and self.scope.lookup(node) is None:
                 return node.copy()
             raise self._ungrouped(node)
         return _rebuilt(node, again)
 
-    def _window(self, node: exp.Window, again: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    def _window(self, node: exp.Window, again: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
         """A window function runs over the released groups: only what stands inside it is aggregated."""
         function = node.this
         if isinstance(function, (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)):
@@ -700,7 +703,7 @@ class _ReleaseBuilder:
         copied.set("this", inner)
         return copied
 
-    def _key_column(self, node: exp.Expression) -> exp.Expression | None:
+    def _key_column(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, (exp.Literal, exp.Star, exp.Identifier, exp.Var)):
             return None
         resolved = self.scope.try_resolved(node)
@@ -723,7 +726,7 @@ class _ReleaseBuilder:
 
     # -------------------------------------------------------------------- aggregate calls
 
-    def _call_column(self, node: exp.Expression) -> exp.Expression:
+    def _call_column(self, node: exp.Expr) -> exp.Expr:
         call = self._call(node)
         for index, known in enumerate(self.calls):
             if known.aggregate == call.aggregate and known.measure.identity == call.measure.identity:
@@ -731,7 +734,7 @@ class _ReleaseBuilder:
         self.calls.append(call)
         return exp.column(number_name(len(self.calls) - 1), quoted=True)
 
-    def _call(self, node: exp.Expression) -> Call:
+    def _call(self, node: exp.Expr) -> Call:
         shape = aggregates.read_call(node)
         for part in (shape.argument, shape.condition):
             if part is not None and any(aggregates.is_aggregate(n) for n in part.walk()):
@@ -752,7 +755,7 @@ class _ReleaseBuilder:
 # ---------------------------------------------------------------------------------------------- keys
 
 
-def key_of(compiler: Compiler, node: exp.Expression, text: str) -> Key:
+def key_of(compiler: Compiler, node: exp.Expr, text: str) -> Key:
     """A GROUP BY expression with its public domain, or a refusal where the domain isn't finite.
 
     Rows that hold a value outside a column's value set are dropped, not moved into the set: the column's guard sees
@@ -768,24 +771,27 @@ def key_of(compiler: Compiler, node: exp.Expression, text: str) -> Key:
     if size is None or size > MAX_CELLS:
         raise _infinite_key(as_key, node, text, typed.set, size)
     domain = _domain(node, text, typed.set)
-    guards = [g for n, s in leaves.items() if (g := _leaf_guard(n, s)) is not None]
     raw = isinstance(node, exp.Column) and typed.kind in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN)
+    # A bare column's domain is its value set: that its code is in the domain is checked once, after the aggregation.
+    guards = [] if raw else [g for n, s in leaves.items() if (g := _leaf_guard(n, s)) is not None]
     value = exp.column(node.name, quoted=True) if raw else typed.sql
     return Key(text, _code(value, domain), tuple(guards), domain, typed.set, _origin(node, compiler))
 
 
 def _key_leaf(value_set: ValueSet) -> ValueSet:
-    return replace(value_set, nullable=value_set.null_key)
+    """A column's value set inside a group key: NULL only where it is a key, and floating-point values on no grain."""
+    grain = None if value_set.kind is Kind.DOUBLE else value_set.grain
+    return replace(value_set, nullable=value_set.null_key, grain=grain)
 
 
-def _leaf_guard(name: str, value_set: ValueSet) -> exp.Expression | None:
+def _leaf_guard(name: str, value_set: ValueSet) -> exp.Expr | None:
     """Raw column inside its value set (or NULL, where NULL is a value of it)."""
     column = exp.column(name, quoted=True)
     if value_set.values is not None and value_set.kind is not Kind.BOOLEAN:
         if len(value_set.values) > MAX_LISTED_KEYS:
             raise UnsupportedQuery(f"column {name} has too many keys to list", hint="group by a bounded integer")
         listed = [literal_sql(v, value_set.type) for v in value_set.values]
-        inside: exp.Expression = exp.In(this=column, expressions=listed)
+        inside: exp.Expr = exp.In(this=column, expressions=listed)
     elif value_set.kind is Kind.BOOLEAN:
         if value_set.values is not None and len(value_set.values) < 2:
             inside = exp.In(this=column, expressions=[literal_sql(v, value_set.type) for v in value_set.values])
@@ -794,7 +800,9 @@ def _leaf_guard(name: str, value_set: ValueSet) -> exp.Expression | None:
     elif value_set.bounds.bounded and value_set.kind is not Kind.TEXT:
         lower, upper = Fraction(value_set.bounds.lower), Fraction(value_set.bounds.upper)
         inside = exp.Between(
-            this=column, low=literal_sql(_plain(lower), value_set.type), high=literal_sql(_plain(upper), value_set.type)
+            this=column,
+            low=literal_sql(_plain(lower), value_set.type),
+            high=literal_sql(_plain(upper), value_set.type),
         )
     else:
         return None
@@ -807,12 +815,14 @@ def _plain(value: Fraction) -> int | Fraction:
     return int(value) if value.denominator == 1 else value
 
 
-def _domain(node: exp.Expression, text: str, value_set: ValueSet) -> KeyDomain:
+def _domain(node: exp.Expr, text: str, value_set: ValueSet) -> KeyDomain:
     null, kind = value_set.nullable, value_set.kind
     step = value_set.grain or Fraction(1)
     if kind is Kind.DOUBLE and step.denominator != 1:
         raise refuse(
-            node, f"the group key {text} takes fractional floating-point values", "use FLOOR to get whole numbers"
+            node,
+            f"the group key {text} takes fractional floating-point values",
+            "use FLOOR to get whole numbers",
         )
     if value_set.values is not None:
         if kind is Kind.TEXT:
@@ -824,7 +834,7 @@ def _domain(node: exp.Expression, text: str, value_set: ValueSet) -> KeyDomain:
     return KeyDomain(kind, None, int(first), step, size, null)
 
 
-def _code(value: exp.Expression, domain: KeyDomain) -> exp.Expression:
+def _code(value: exp.Expr, domain: KeyDomain) -> exp.Expr:
     """A key as an integer in units of the domain's step; text as it is. Total: NULL where there is no such number."""
     match domain.kind:
         case Kind.TEXT:
@@ -839,7 +849,7 @@ def _code(value: exp.Expression, domain: KeyDomain) -> exp.Expression:
     return value
 
 
-def _origin(node: exp.Expression, compiler: Compiler) -> str:
+def _origin(node: exp.Expr, compiler: Compiler) -> str:
     """Where a key's values come from, for EXPLAIN."""
     if isinstance(node, exp.Column):
         value_set = compiler.columns[node.name]
@@ -849,9 +859,7 @@ def _origin(node: exp.Expression, compiler: Compiler) -> str:
     return "value set of the expression"
 
 
-def _infinite_key(
-    compiler: Compiler, node: exp.Expression, text: str, value_set: ValueSet, size: int | None
-) -> Exception:
+def _infinite_key(compiler: Compiler, node: exp.Expr, text: str, value_set: ValueSet, size: int | None) -> Exception:
     table = compiler.table
     if size is not None:
         return refuse(node, f"the group key {text} has {size} values; at most {MAX_CELLS} are allowed",

@@ -34,7 +34,7 @@ private value, so it never becomes part of an error here: see EngineError.
 from __future__ import annotations
 
 
-class Warning(Exception):  # noqa: A001 - PEP 249 fixes the name
+class Warning(Exception):
     """Required by PEP 249; dpsql never raises it."""
 
 

@@ -20,7 +20,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify_columns import qualify_columns
 from sqlglot.optimizer.qualify_tables import qualify_tables
 from sqlglot.schema import MappingSchema
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
 
@@ -45,7 +45,7 @@ class Statement:
     typed    whether every type could be worked out before translation; where not, the tree must not be run
     """
 
-    tree: exp.Expression
+    tree: exp.Expr
     explain: Format | None = None
     typed: bool = True
 
@@ -69,7 +69,9 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     if dialect == "duckdb":
         return Statement(tree, explain)
     typed = _annotate(tree, dialect, types)
-    return Statement(_translated(tree, dialect), explain, typed)
+    translated = _translated(tree, dialect)
+    _locate(translated, tokens, offset)
+    return Statement(translated, explain, typed)
 
 
 # ---------------------------------------------------------------------------------------------- tokens
@@ -132,7 +134,7 @@ def _check_nesting(tokens: list[Token]) -> None:
         raise ParseError("the statement is too complex")
 
 
-def _trees(tokens: list[Token], sql: str, dialect: str) -> list[exp.Expression | None]:
+def _trees(tokens: list[Token], sql: str, dialect: str) -> list[exp.Expr | None]:
     parser = sqlglot.Dialect.get_or_raise(dialect).parser(error_level=ErrorLevel.IMMEDIATE)
     try:
         return list(parser.parse(tokens, sql))
@@ -156,7 +158,7 @@ def _parse_error(error: SqlglotError, sql: str) -> ParseError:
     return ParseError(f"the statement isn't valid SQL{near}", hint="SELECT COUNT(*) FROM …", position=position)
 
 
-def _check_is_query(tree: exp.Expression, sql: str) -> None:
+def _check_is_query(tree: exp.Expr, sql: str) -> None:
     if isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
         return
     word = sql.split(None, 1)[0].upper()[:20] if sql.split() else ""
@@ -167,7 +169,7 @@ def _check_is_query(tree: exp.Expression, sql: str) -> None:
     )
 
 
-def _check_depth(tree: exp.Expression) -> None:
+def _check_depth(tree: exp.Expr) -> None:
     stack = [(tree, 1)]
     while stack:
         node, depth = stack.pop()
@@ -178,7 +180,7 @@ def _check_depth(tree: exp.Expression) -> None:
             stack.append((child, depth if same_chain else depth + 1))
 
 
-def _shift_positions(tree: exp.Expression, offset: int) -> None:
+def _shift_positions(tree: exp.Expr, offset: int) -> None:
     for node in tree.walk():
         for key in ("start", "end"):
             if key in node.meta:
@@ -188,39 +190,38 @@ def _shift_positions(tree: exp.Expression, offset: int) -> None:
 # ---------------------------------------------------------------------------------------------- parameters
 
 
-def bind(tree: exp.Expression, parameters: Parameters) -> exp.Expression:
+def bind(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
     """Replace ?, $1 and :name by literals, before anything is analysed. Every parameter must be used, and given."""
-    holders = [node for node in tree.find_all(exp.Placeholder, bfs=False)]
+    holders = list(tree.find_all(exp.Placeholder, bfs=False))
     holders.sort(key=lambda n: n.meta.get("start", 0))
-    used: set[object] = set()
-    anonymous = 0
+    used: set[int | str] = set()
     for node in holders:
         name = node.args.get("this")
+        key: int | str
         if name is None:
-            key: object = anonymous
-            anonymous += 1
+            key = sum(isinstance(k, int) for k in used)
         else:
             key = int(name) - 1 if str(name).isdigit() else str(name)
         used.add(key)
         node.replace(literal(_lookup(parameters, key)))
-    given = set(parameters) if isinstance(parameters, Mapping) else set(range(len(parameters)))
+    given: set[int | str] = set(parameters) if isinstance(parameters, Mapping) else set(range(len(parameters)))
     if unused := given - used:
-        names = ", ".join(sorted(str(u if isinstance(u, str) else u + 1) for u in unused))  # type: ignore[operator]
+        names = ", ".join(sorted(k if isinstance(k, str) else str(k + 1) for k in unused))
         raise InvalidParameter(f"the statement has no place for parameter {names}")
     return tree
 
 
-def _lookup(parameters: Parameters, key: object) -> object:
+def _lookup(parameters: Parameters, key: int | str) -> object:
     if isinstance(parameters, Mapping):
-        if key in parameters:
-            return parameters[key]  # type: ignore[index]
+        if isinstance(key, str) and key in parameters:
+            return parameters[key]
     elif isinstance(key, int) and 0 <= key < len(parameters):
         return parameters[key]
     label = key + 1 if isinstance(key, int) else key
     raise InvalidParameter(f"parameter {label} has no value", hint="give one value for each placeholder")
 
 
-def literal(value: object) -> exp.Expression:
+def literal(value: object) -> exp.Expr:
     """A Python value as a SQL literal of the same type."""
     match value:
         case None:
@@ -246,7 +247,7 @@ def literal(value: object) -> exp.Expression:
     )
 
 
-def _number(text: str, negative: bool) -> exp.Expression:
+def _number(text: str, negative: bool) -> exp.Expr:
     number = exp.Literal.number(text)
     return exp.Paren(this=exp.Neg(this=number)) if negative else number
 
@@ -254,7 +255,7 @@ def _number(text: str, negative: bool) -> exp.Expression:
 # ---------------------------------------------------------------------------------------------- translation
 
 
-def _translated(tree: exp.Expression, dialect: str) -> exp.Expression:
+def _translated(tree: exp.Expr, dialect: str) -> exp.Expr:
     """The same query in DuckDB's SQL, from a tree whose types are known."""
     try:
         text = tree.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
@@ -265,7 +266,22 @@ def _translated(tree: exp.Expression, dialect: str) -> exp.Expression:
         ) from None
 
 
-def _annotate(tree: exp.Expression, dialect: str, types: ColumnTypes) -> bool:
+def _locate(tree: exp.Expr, tokens: list[Token], offset: int) -> None:
+    """Positions for a translated tree, which has none: of a name, where the text first has it."""
+    first: dict[str, int] = {}
+    for token in tokens:
+        first.setdefault(token.text.lower(), token.start + offset)
+    for node in tree.walk():
+        for key in ("start", "end", "line", "col"):
+            node.meta.pop(key, None)
+        name = node.name if isinstance(node, (exp.Identifier, exp.Anonymous, exp.Literal)) else ""
+        if isinstance(node, exp.Func) and not name:
+            name = type(node).sql_name()
+        if name.lower() in first:
+            node.meta["start"] = first[name.lower()]
+
+
+def _annotate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> bool:
     """Set every node's type, worked out on a qualified copy and carried over node by node; False where that fails."""
     for number, node in enumerate(tree.walk()):
         node.meta["node"] = number

@@ -82,7 +82,7 @@ class Plan:
     """A whole statement: what is released with which noise, what is charged, and what is done with the numbers."""
 
     releases: tuple[ReleasePlan, ...]
-    outer: exp.Expression
+    outer: exp.Expr
     public_tables: frozenset[str]
     epsilon: Fraction
     charge: PrivacyLoss

@@ -24,15 +24,19 @@ SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """A bound outer query: its text, and the names and SQL types of its result."""
+    """A bound outer query: its text, the parsed statement, and the names and SQL types of its result."""
 
     sql: str
+    statement: duckdb.Statement
     names: tuple[str, ...]
     types: tuple[str, ...]
 
 
 class Scratch:
-    """One scratch engine for a session and a version of the public tables; each thread works on its own cursor."""
+    """One scratch engine for a session and a version of the public tables; each thread works on its own cursor.
+
+    A cursor keeps the noisy rows of its last statement until the next one replaces them; no analyst can name them.
+    """
 
     def __init__(self, public_tables: Iterable[PublicTable] = ()) -> None:
         self._connection = duckdb.connect(
@@ -80,10 +84,8 @@ class Scratch:
             described = cursor.execute(f"DESCRIBE {sql}").fetchall()
         except duckdb.Error as error:
             raise _binding_error(error) from None
-        finally:
-            for name in samples:
-                cursor.unregister(name)
-        return Outer(sql, tuple(row[0] for row in described), tuple(row[1] for row in described))
+        (statement,) = cursor.extract_statements(sql)
+        return Outer(sql, statement, tuple(row[0] for row in described), tuple(row[1] for row in described))
 
     def run(self, outer: Outer, releases: Mapping[str, NoisyRows]) -> list[tuple[Any, ...]]:
         """The rows of the outer query. After the charge: any failure is one generic error."""
@@ -91,7 +93,7 @@ class Scratch:
         try:
             for name, rows in releases.items():
                 cursor.register(name, rows.columns)
-            return cursor.execute(outer.sql).fetchall()
+            return cursor.execute(outer.statement).fetchall()
         except duckdb.InterruptException:
             raise Cancelled("the query over the noisy rows took too long", hint="ask for less") from None
         except duckdb.Error as error:
@@ -99,9 +101,6 @@ class Scratch:
                 f"the query over the noisy rows failed ({type(error).__name__}); the charge stands",
                 hint="check casts and divisions outside the aggregates: they see noisy numbers",
             ) from None
-        finally:
-            for name in releases:
-                cursor.unregister(name)
 
     def close(self) -> None:
         self._connection.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sqlglot import exp
@@ -47,8 +47,8 @@ class Key:
     """
 
     text: str
-    code: exp.Expression
-    guards: tuple[exp.Expression, ...]
+    code: exp.Expr
+    guards: tuple[exp.Expr, ...]
     domain: KeyDomain
     set: ValueSet
     origin: str
@@ -59,12 +59,14 @@ class Measure:
     """What an aggregate counts or adds: rows that pass `filter`, with the value `argument` (None: whole rows)."""
 
     argument: Typed | None
-    filter: exp.Expression | None
+    filter: exp.Expr | None
+    identity: tuple[str, str] = field(init=False)
+    """The SQL of argument and filter: equal for equal measures."""
 
-    @property
-    def identity(self) -> tuple[str, str]:
+    def __post_init__(self) -> None:
         argument = "*" if self.argument is None else self.argument.sql.sql("duckdb")
-        return argument, "" if self.filter is None else self.filter.sql("duckdb")
+        condition = "" if self.filter is None else self.filter.sql("duckdb")
+        object.__setattr__(self, "identity", (argument, condition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class ReleaseQuery:
     """One SELECT that aggregates private rows."""
 
     table: Table
-    where: tuple[exp.Expression, ...]
+    where: tuple[exp.Expr, ...]
     keys: tuple[Key, ...]
     calls: tuple[Call, ...]
 
@@ -98,7 +100,7 @@ class Query:
     """An analysed statement: `outer` reads the tables `release_name(0)`, … and public tables, in the scratch engine."""
 
     releases: tuple[ReleaseQuery, ...]
-    outer: exp.Expression
+    outer: exp.Expr
     public_tables: frozenset[str]
 
 

@@ -76,7 +76,8 @@ def _noisy_parts(
 ) -> dict[str, Integers]:
     return {
         part.name: _add(
-            _cells(_part(part, basis, exact, inner), positions, cells), noise.laplace(basis.scale(part), cells)
+            _cells(_part(part, basis, exact, inner), positions, cells),
+            noise.laplace(basis.scale(part), cells),
         )
         for part in basis.parts
     }
@@ -148,17 +149,13 @@ def _places(domain: KeyDomain, column: KeyColumn) -> npt.NDArray[np.int64]:
 def key_columns(plan: ReleasePlan) -> dict[str, Column]:
     """The declared keys of every cell, printed from the policy, never from the data."""
     columns: dict[str, Column] = {}
-    after = plan.query.cells
-    before = 1
+    cells = after = plan.query.cells
     for index, key in enumerate(plan.query.keys):
         after //= key.domain.size
         labels = _labels(key.domain)
-        repeated = np.ma.repeat(labels, after) if isinstance(labels, np.ma.MaskedArray) else np.repeat(labels, after)
-        tiled = np.ma.concatenate([repeated] * before) if before > 1 else repeated
-        if before > 1 and not isinstance(labels, np.ma.MaskedArray):
-            tiled = np.tile(repeated, before)
-        columns[key_name(index)] = tiled
-        before *= key.domain.size
+        if key.domain.size < cells:
+            labels = labels[(np.arange(cells) // after) % key.domain.size]
+        columns[key_name(index)] = labels
     return columns
 
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import os
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
+from dpsql import aggregates
 from dpsql.analyze import analyze
-from dpsql.engines import Engine, PublicTable, open_engine
-from dpsql.errors import Error, InternalError, InvalidParameter, UnsupportedQuery
+from dpsql.engines import Engine, Transaction, open_engine
+from dpsql.errors import EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import explain
 from dpsql.ledger import Ledger, Receipt, Remaining
 from dpsql.parse import Format, Parameters, Statement, parse
-from dpsql.plan import Plan, check_epsilon, plan_query
+from dpsql.plan import NumberPlan, Plan, ReleasePlan, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
@@ -31,7 +33,8 @@ from dpsql.rewrite.inner import Inner, inner_query
 from dpsql.rewrite.outer import direct_numbers, direct_release, render, with_half_widths, without_clock
 
 CACHED_PLANS = 256
-DAY = dt.timedelta(days=1)
+ATTEMPTS = 3
+"""How often a query starts again because the data changed between compiling and opening them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ answering
 
-    def execute(
-        self, sql: str, parameters: Parameters = (), *, epsilon: object = None, analyst: str
-    ) -> Result:
+    def execute(self, sql: str, parameters: Parameters = (), *, epsilon: object = None, analyst: str) -> Result:
         """Answer one statement: the only path from exact rows to a caller. Raises dpsql.Error and nothing else."""
         try:
             return self._execute(sql, parameters, epsilon, analyst)
@@ -78,22 +79,33 @@ class Session:
 
     def _execute(self, sql: str, parameters: Parameters, epsilon: object, analyst: str) -> Result:
         asked = self.epsilon(epsilon)
-        compiled, scratch = self._compile(sql, parameters, asked)
-        plan = compiled.plan
+        compiled, scratch, version = self._compile(sql, parameters, asked)
         if compiled.explain is not None:
-            return self._explained(sql, compiled, analyst)
-        if not plan.releases:
+            return self._explained(compiled, analyst)
+        if not compiled.plan.releases:
             left = self.ledger.remaining(analyst, self.policy.budget)
             return self._result(compiled, scratch, {}, analyst, Fraction(0), left)
-        with self.engine.transaction() as transaction:
-            receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
-            exact = [transaction.fetch(inner.sql, inner.keys, len(inner.terms)) for inner in compiled.inner]
+        for _ in range(ATTEMPTS):
+            with self.engine.transaction() as transaction:
+                answer = self._release(sql, compiled, transaction, analyst) if transaction.version == version else None
+            if answer is not None:
+                noisy, receipt = answer
+                return self._result(compiled, scratch, noisy, analyst, receipt.loss.epsilon, receipt.remaining)
+            compiled, scratch, version = self._compile(sql, parameters, asked)  # the data changed meanwhile
+        raise EngineError("the data is being changed; nothing was charged", hint="try again")
+
+    def _release(
+        self, sql: str, compiled: Compiled, transaction: Transaction, analyst: str
+    ) -> tuple[dict[str, NoisyRows], Receipt]:
+        """Charge, then read, then release: in this order. The charge is durable before the first row is read."""
+        plan = compiled.plan
+        receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
+        exact = [transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts) for inner in compiled.inner]
         noisy = {
             release_name(i): release(rows, part, inner, self._noise, counts=self.policy.counts)
             for i, (rows, part, inner) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))
         }
-        del exact
-        return self._result(compiled, scratch, noisy, analyst, receipt.loss.epsilon, receipt.remaining)
+        return noisy, receipt
 
     def _result(
         self,
@@ -119,11 +131,17 @@ class Session:
     # ------------------------------------------------------------------------------------------ explaining
 
     def explain(
-        self, sql: str, parameters: Parameters = (), *, epsilon: object = None, analyst: str, form: Format = "text"
+        self,
+        sql: str,
+        parameters: Parameters = (),
+        *,
+        epsilon: object = None,
+        analyst: str,
+        form: Format = "text",
     ) -> str:
         """What a statement would release and cost, with no data read and no charge."""
         try:
-            compiled, _ = self._compile(sql, parameters, self.epsilon(epsilon))
+            compiled, _, _ = self._compile(sql, parameters, self.epsilon(epsilon))
             left = self.ledger.remaining(analyst, self.policy.budget)
             return explain(compiled.plan, compiled.inner, compiled.outer.sql, left, form)
         except Error:
@@ -131,7 +149,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 - the boundary
             raise _internal(error) from None
 
-    def _explained(self, sql: str, compiled: Compiled, analyst: str) -> Result:
+    def _explained(self, compiled: Compiled, analyst: str) -> Result:
         left = self.ledger.remaining(analyst, self.policy.budget)
         text = explain(compiled.plan, compiled.inner, compiled.outer.sql, left, compiled.explain or "text")
         lines = [text] if compiled.explain == "json" else text.splitlines()
@@ -151,7 +169,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ compiling
 
-    def _compile(self, sql: str, parameters: Parameters, epsilon: Fraction) -> tuple[Compiled, Scratch]:
+    def _compile(self, sql: str, parameters: Parameters, epsilon: Fraction) -> tuple[Compiled, Scratch, str]:
         policy, scratch, version = self._current()
         today = dt.datetime.now(dt.UTC).date()
         key = (sql, _hashable(parameters), epsilon, today, version)
@@ -159,23 +177,29 @@ class Session:
             found = self._plans.get(key)
             if found is not None:
                 self._plans.move_to_end(key)
-                return found, scratch
+                return found, scratch, version
         compiled = self._compiled(policy, scratch, sql, parameters, epsilon, today)
         with self._lock:
             self._plans[key] = compiled
             while len(self._plans) > CACHED_PLANS:
                 self._plans.popitem(last=False)
-        return compiled, scratch
+        return compiled, scratch, version
 
     def _compiled(
-        self, policy: Policy, scratch: Scratch, sql: str, parameters: Parameters, epsilon: Fraction, today: dt.date
+        self,
+        policy: Policy,
+        scratch: Scratch,
+        sql: str,
+        parameters: Parameters,
+        epsilon: Fraction,
+        today: dt.date,
     ) -> Compiled:
         statement = parse(sql, dialect=policy.dialect, parameters=parameters, types=_types(policy, self.engine))
         query = analyze(statement.tree, policy, today=today)
         _check_typed(statement)
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
         plan = replace(plan, outer=without_clock(plan.outer, today))
-        inner = tuple(inner_query(r, self.engine.relation(r.query.table)) for r in plan.releases)
+        inner = tuple(_inner(r, self.engine) for r in plan.releases)
         tree, extra = with_half_widths(plan)
         samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
         outer = scratch.bind(render(tree), samples)
@@ -233,14 +257,17 @@ def system_user() -> str:
 
 def _internal(error: Exception) -> InternalError:
     """One text for every fault: an exception's own words may hold values."""
-    import logging
-    import secrets
-
     reference = secrets.token_hex(4)
     logging.getLogger("dpsql").error("internal error %s: %s", reference, type(error).__name__)
     return InternalError(
-        f"internal error {reference}", hint="any charge stands; tell the operator the reference in this message"
+        f"internal error {reference}",
+        hint="any charge stands; tell the operator the reference in this message",
     )
+
+
+def _inner(plan: ReleasePlan, engine: Engine) -> Inner:
+    table = plan.query.table
+    return inner_query(plan, engine.relation(table), engine.physical_types(table))
 
 
 def _check_typed(statement: Statement) -> None:
@@ -253,7 +280,7 @@ def _hashable(parameters: Parameters) -> Hashable:
     return tuple((k, type(v).__name__, repr(v)) for k, v in items)
 
 
-def _sample(plan: Any) -> NoisyRows:
+def _sample(plan: ReleasePlan) -> NoisyRows:
     """Rows of a release's types with made-up numbers, for binding."""
     columns = {name: values[:1] for name, values in key_columns(plan).items()}
     for index, number in enumerate(plan.numbers):
@@ -264,9 +291,7 @@ def _sample(plan: Any) -> NoisyRows:
     return NoisyRows(columns)
 
 
-def _number_type(number: Any) -> str:
-    from dpsql import aggregates
-
+def _number_type(number: NumberPlan) -> str:
     return aggregates.named(number.call.aggregate).column(number.call.measure.argument)
 
 
@@ -316,6 +341,3 @@ def with_public_keys(policy: Policy, engine: Engine) -> Policy:
         for name, table in policy.tables.items()
     }
     return replace(policy, tables=tables)
-
-
-__all__ = ["Compiled", "InvalidParameter", "PublicTable", "Receipt", "Session", "open_session", "system_user"]

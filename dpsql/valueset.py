@@ -56,7 +56,7 @@ class Interval:
 
     @property
     def magnitude(self) -> Number:
-        return max(abs(self.lower), abs(self.upper))
+        return max(-self.lower, self.upper)
 
     def contains(self, value: Number) -> bool:
         return self.lower <= value <= self.upper
@@ -259,7 +259,8 @@ def column_set(column: Column) -> ValueSet:
     """The value set that the policy declares for a column."""
     grain = column.grain or natural_grain(column.type)
     machine = machine_range(column.type)
-    bounds, values = Interval(), None
+    bounds = Interval()
+    values: tuple[Literal, ...] | None = None
     if column.type.kind is Kind.BOOLEAN:
         bounds, values = machine, (False, True)
     if column.bounds is not None:

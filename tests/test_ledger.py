@@ -41,9 +41,7 @@ TENTH = PrivacyLoss(Fraction(1, 10))
 ROOT = Path(__file__).parent.parent
 
 
-def everyone(
-    epsilon: int | Fraction | None, per: Period | None = None, delta: Fraction | None = None
-) -> Budget:
+def everyone(epsilon: int | Fraction | None, per: Period | None = None, delta: Fraction | None = None) -> Budget:
     return Budget(Limit(None if epsilon is None else Fraction(epsilon), delta, per))
 
 
@@ -155,17 +153,13 @@ def test_delta_needs_a_limit_that_names_it(ledger: Ledger) -> None:
 def test_each_analyst_and_everyone_together(ledger: Ledger) -> None:
     budget = Budget(Limit(Fraction(1)), {"alice": Limit(Fraction(1, 2)), "*": Limit(Fraction(3, 10))})
     loss = PrivacyLoss(Fraction(3, 10))
-    assert ledger.remaining("alice", budget, now=NOW) == Remaining(
-        Fraction(1, 2), Fraction(0), "analyst", None
-    )
+    assert ledger.remaining("alice", budget, now=NOW) == Remaining(Fraction(1, 2), Fraction(0), "analyst", None)
     assert charge(ledger, budget, loss, "bob").remaining.epsilon == 0
     with pytest.raises(BudgetExhausted, match=r"of bob \(0\.3\)"):
         charge(ledger, budget, loss, "bob")
     charge(ledger, budget, loss, "carol")
     charge(ledger, budget, loss, "alice")
-    assert ledger.remaining("alice", budget, now=NOW) == Remaining(
-        Fraction(1, 10), Fraction(0), "everyone", None
-    )
+    assert ledger.remaining("alice", budget, now=NOW) == Remaining(Fraction(1, 10), Fraction(0), "everyone", None)
     with pytest.raises(BudgetExhausted, match="everyone together") as caught:
         charge(ledger, budget, loss, "dora")
     assert caught.value.hint == "ask for epsilon <= 0.1"
@@ -199,9 +193,7 @@ def test_the_file_is_the_budget(ledger: Ledger, path: Path) -> None:
 # Analysts, times, queries
 
 
-@pytest.mark.parametrize(
-    "name", ["", "  ", "a\nb", "\x00", "\ud800", "a\x7f", "*", "x" * 201, "a\u2028b", None]
-)
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "\x00", "\ud800", "a\x7f", "*", "x" * 201, "a\u2028b", None])
 def test_names_that_are_refused(ledger: Ledger, name: str) -> None:
     with pytest.raises(InvalidParameter):
         charge(ledger, Budget(), analyst=name)
@@ -225,9 +217,7 @@ def test_times_that_are_refused(ledger: Ledger) -> None:
             charge(ledger, Budget(), now=now)
 
 
-@pytest.mark.parametrize(
-    "query", ["", "SELECT 'ü', '\x00', '\n'", "SELECT '\ud800'", "x" * 20_000, "𝄞" * 9_999]
-)
+@pytest.mark.parametrize("query", ["", "SELECT 'ü', '\x00', '\n'", "SELECT '\ud800'", "x" * 20_000, "𝄞" * 9_999])
 def test_any_query_text_is_kept(ledger: Ledger, path: Path, query: str) -> None:
     charge(ledger, Budget(), query=query)
     ledger.close()
@@ -255,9 +245,7 @@ def test_many_pages_of_charges(path: Path, ledger: Ledger) -> None:
 
 
 def test_export(ledger: Ledger) -> None:
-    charge(
-        ledger, everyone(9, delta=Fraction(1)), PrivacyLoss(Fraction(1, 8), Fraction(1, 10**9)), query="=1+1"
-    )
+    charge(ledger, everyone(9, delta=Fraction(1)), PrivacyLoss(Fraction(1, 8), Fraction(1, 10**9)), query="=1+1")
     charge(ledger, Budget(), analyst="@ü", query="SELECT 1,\n'x'")
     text = io.StringIO()
     charges_csv(ledger.charges(), text)
@@ -497,9 +485,7 @@ def test_closing_from_within_its_thread(ledger: Ledger, path: Path, monkeypatch:
     assert not path.with_name(path.name + "-wal").exists()
 
 
-def test_a_large_queue_takes_several_commits(
-    ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_queue_takes_several_commits(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_LARGEST_BATCH", 3)
     with ThreadPoolExecutor(10) as pool:
         assert len(list(pool.map(lambda _: charge(ledger, Budget()), range(10)))) == 10
@@ -592,9 +578,7 @@ def test_a_forged_row_of_wrong_content_is_refused(charged: Path) -> None:
         shutil.copy(charged, copy)
         shutil.copy(head_path(charged), head_path(copy))
         connection = sqlite3.connect(copy)
-        connection.execute(
-            "INSERT INTO charge VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, _hash(last.hash, row))
-        )
+        connection.execute("INSERT INTO charge VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, _hash(last.hash, row)))
         connection.commit()
         connection.close()
         refused(copy, "is refused")
@@ -721,9 +705,7 @@ def test_garbage_is_refused(charged: Path, caplog: pytest.LogCaptureFixture) -> 
     ("number", "words"),
     [(5, "can't be read or written"), (13, "read-only"), (30, "read-only"), (122, "full")],
 )
-def test_faults_of_the_system(
-    charged: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
-) -> None:
+def test_faults_of_the_system(charged: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str) -> None:
     def fail(*_: object) -> None:
         raise OSError(number, "words of the system", "/secret")
 
@@ -735,9 +717,7 @@ def test_faults_of_the_system(
 
 
 @pytest.mark.parametrize("step", ["_insert", "_commit", "begin"])
-@pytest.mark.parametrize(
-    "fault", [sqlite3.OperationalError("disk I/O error: /secret"), OSError(28, "no /secret")]
-)
+@pytest.mark.parametrize("fault", [sqlite3.OperationalError("disk I/O error: /secret"), OSError(28, "no /secret")])
 def test_a_fault_before_the_commit_is_free(
     charged: Path, monkeypatch: pytest.MonkeyPatch, step: str, fault: Exception
 ) -> None:
@@ -755,9 +735,7 @@ def test_a_fault_before_the_commit_is_free(
     assert spent(charged) == Fraction(4, 10)
 
 
-def test_a_fault_of_ours_reaches_the_caller_and_not_the_thread(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_ours_reaches_the_caller_and_not_the_thread(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(writer, "new_charge", lambda *_, **__: 1 / 0)
         with pytest.raises(InternalError):
@@ -806,9 +784,7 @@ def child(code: str, path: Path, *arguments: object) -> subprocess.Popen[str]:
     text = PRELUDE + textwrap.dedent(code)
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", text, str(path), *map(str, arguments)]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 PRELUDE = """
@@ -1105,9 +1081,7 @@ class Model(RuleBasedStateMachine):
     )
     limits = st.builds(
         Limit,
-        st.one_of(
-            st.none(), st.fractions(min_value=0, max_value=5, max_denominator=100), st.just(Fraction(2**66))
-        ),
+        st.one_of(st.none(), st.fractions(min_value=0, max_value=5, max_denominator=100), st.just(Fraction(2**66))),
         st.one_of(st.none(), st.fractions(min_value=0, max_value=1, max_denominator=100)),
         st.sampled_from([None, "day", "week", "month"]),
     )
@@ -1152,13 +1126,9 @@ class Model(RuleBasedStateMachine):
                     return time.year, time.month
             return None
 
-        mine = [
-            each for each in self.charges if who in (None, each[1]) and begins(each[0]) == begins(self.now())
-        ]
+        mine = [each for each in self.charges if who in (None, each[1]) and begins(each[0]) == begins(self.now())]
         return (
-            None
-            if limit.epsilon is None
-            else max(Fraction(0), limit.epsilon - sum(each[2] for each in mine)),
+            None if limit.epsilon is None else max(Fraction(0), limit.epsilon - sum(each[2] for each in mine)),
             None if limit.delta is None else max(Fraction(0), limit.delta - sum(each[3] for each in mine)),
         )
 
@@ -1169,9 +1139,7 @@ class Model(RuleBasedStateMachine):
         deltas = [each[1] for each in both if each[1] is not None]
         return min(epsilons, default=None), min(deltas, default=Fraction(0))
 
-    @rule(
-        budget=budgets, who=analysts, epsilon=amounts, delta=st.sampled_from([0, 0, 0, Fraction(1, 10**19)])
-    )
+    @rule(budget=budgets, who=analysts, epsilon=amounts, delta=st.sampled_from([0, 0, 0, Fraction(1, 10**19)]))
     def charge(self, budget: Budget, who: str, epsilon: Fraction, delta: Fraction) -> None:
         up = Fraction(-(-epsilon * 10**9 // 1), 10**9)
         delta_up = Fraction(-(-delta * 10**18 // 1), 10**18)

@@ -17,9 +17,7 @@ from dpsql.privacy.loss import PrivacyLoss, decimal_text, parse_epsilon, units_a
 amounts = st.fractions(min_value=0, max_value=10**30)
 
 
-@pytest.mark.parametrize(
-    "value", [0.1, "0.1", Decimal("0.1"), Fraction(1, 10), "1e-1", ".1", "+0.10", " 0.1\n"]
-)
+@pytest.mark.parametrize("value", [0.1, "0.1", Decimal("0.1"), Fraction(1, 10), "1e-1", ".1", "+0.10", " 0.1\n"])
 def test_one_tenth_is_one_tenth(value: object) -> None:
     assert parse_epsilon(value) == Fraction(1, 10)
 
@@ -96,9 +94,7 @@ def test_units_are_rounded_up(epsilon: Fraction, delta: Fraction) -> None:
     charged = PrivacyLoss.from_units(loss.epsilon_units, loss.delta_units)
     assert epsilon <= charged.epsilon < epsilon + Fraction(1, 10**9)
     assert delta <= charged.delta < delta + Fraction(1, 10**18)
-    assert (
-        units_below(epsilon, 9) <= epsilon * 10**9 <= units_above(epsilon, 9) <= units_below(epsilon, 9) + 1
-    )
+    assert units_below(epsilon, 9) <= epsilon * 10**9 <= units_above(epsilon, 9) <= units_below(epsilon, 9) + 1
 
 
 def test_the_smallest_loss_costs_a_unit() -> None:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from dpsql.aggregates.aggregate import Aggregate, CallShape
 from dpsql.expressions import refuse, show
 
-_REFUSALS: dict[type[exp.Expression], str] = {
+_REFUSALS: dict[type[exp.Expr], str] = {
     exp.Min: "the smallest value is one person's value; count rows below a bound: COUNT(*) FILTER (WHERE x < 10)",
     exp.Max: "the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)",
 }
@@ -38,18 +38,18 @@ def named(name: str) -> Aggregate:
 
 
 @cache
-def _by_node() -> dict[type[exp.Expression], Aggregate]:
+def _by_node() -> dict[type[exp.Expr], Aggregate]:
     return {node: aggregate for aggregate in found().values() for node in aggregate.nodes}
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node is an aggregate function call, supported or not, with its FILTER if it has one."""
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
         return True
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.Window)
 
 
-def read_call(node: exp.Expression) -> CallShape:
+def read_call(node: exp.Expr) -> CallShape:
     """The aggregate that a call names, with its argument and condition; refused where there is none."""
     condition = None
     call = node

@@ -91,8 +91,8 @@ class CallShape:
     """An aggregate call as written: its name, argument (None: whole rows) and condition."""
 
     aggregate: str
-    argument: exp.Expression | None
-    condition: exp.Expression | None = None
+    argument: exp.Expr | None
+    condition: exp.Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +131,17 @@ class Aggregate:
     """
 
     name: str
-    nodes: tuple[type[exp.Expression], ...]
-    read: Callable[[exp.Expression], CallShape]
-    accept: Callable[[Compiler, exp.Expression, Typed], Typed]
+    nodes: tuple[type[exp.Expr], ...]
+    read: Callable[[exp.Expr], CallShape]
+    accept: Callable[[Compiler, exp.Expr, Typed], Typed]
     ways: Callable[[Typed | None, Grid], tuple[Way, ...]]
     column: Callable[[Typed | None], str]
 
 
-def only_argument(node: exp.Expression, name: str) -> exp.Expression:
+def only_argument(node: exp.Expr, name: str) -> exp.Expr:
     """The single plain argument of a call; DISTINCT, ORDER BY and extra arguments are refused."""
     extra = [k for k, v in node.args.items() if v and k not in ("this", "big_int")]
-    argument = node.this
+    argument: exp.Expr | None = node.this
     if isinstance(argument, exp.Distinct):
         hint = f"use {name}(…) without DISTINCT"
         raise refuse(node, f"{show(node)}: DISTINCT inside an aggregate isn't supported", hint)

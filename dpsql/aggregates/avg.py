@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from dpsql.expressions import Compiler, Typed
 from dpsql.privacy.interval import two_laplace_quantile
 
 
-def _read(node: exp.Expression) -> CallShape:
+def _read(node: exp.Expr) -> CallShape:
     return CallShape("avg", only_argument(node, "AVG"))
 
 
-def _accept(compiler: Compiler, node: exp.Expression, typed: Typed) -> Typed:
+def _accept(compiler: Compiler, node: exp.Expr, typed: Typed) -> Typed:
     return bounded_number(compiler, node, typed, "AVG")
 
 
@@ -40,20 +41,28 @@ def _combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
     return np.clip(low * (1.0 - share) + high * share, low, high)
 
 
+@cache
+def _quantiles(level: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Quantiles of |sX + (1 − s)Y| on a grid of s in [0, 1], close enough to interpolate linearly."""
+    steps = np.linspace(0.0, 1.0, 129)
+    return steps, np.array([two_laplace_quantile(float(s), float(1.0 - s), level) for s in steps])
+
+
 def _half_widths(noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> npt.NDArray[np.float64]:
-    """q(θ)/n at the answer θ, q the quantile of |(θ − L)X + (U − θ)Y| for two Laplace(1/ε): see interval.py."""
+    """q(θ)/n at the answer θ, q the quantile of |(θ − L)X + (U − θ)Y| for two Laplace(1/ε): see interval.py.
+
+    Never more than the bounds are apart: beyond that it says nothing.
+    """
     share = _share(noisy, grid)
     rows = np.maximum(endpoint_total(noisy).astype(np.float64) / grid.cells, 1.0)
     width = float(grid.upper - grid.lower)
-    steps = np.linspace(0.0, 1.0, 65)
-    table = np.array([two_laplace_quantile(s, 1.0 - s, level) for s in steps])
-    return width * float(scale) * np.interp(share, steps, table) / rows
+    widths: npt.NDArray[np.float64] = width * float(scale) * np.interp(share, *_quantiles(level)) / rows
+    return np.minimum(widths, width)
 
 
 def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
     return tuple(
-        Way(basis, 8.0, _combine, None, _half_widths)
-        for basis in (Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS)
+        Way(basis, 8.0, _combine, None, _half_widths) for basis in (Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy.typing as npt
@@ -14,13 +15,15 @@ from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width
 
 
-def _read(node: exp.Expression) -> CallShape:
+def _read(node: exp.Expr) -> CallShape:
     if isinstance(node, exp.CountIf):
         return CallShape("count", None, node.this)
     argument = node.this
     if isinstance(argument, exp.Distinct):
         raise refuse(
-            node, f"{show(node)}: COUNT(DISTINCT …) isn't supported", "count per group: GROUP BY a declared key"
+            node,
+            f"{show(node)}: COUNT(DISTINCT …) isn't supported",
+            "count per group: GROUP BY a declared key",
         )
     if node.args.get("expressions"):
         raise refuse(node, f"{show(node)} has more than one argument", "write COUNT(*) or COUNT(x)")
@@ -29,7 +32,7 @@ def _read(node: exp.Expression) -> CallShape:
     return CallShape("count", argument)
 
 
-def _accept(compiler: Compiler, node: exp.Expression, typed: Typed) -> Typed:
+def _accept(compiler: Compiler, node: exp.Expr, typed: Typed) -> Typed:
     return typed
 
 
@@ -51,9 +54,15 @@ def _from_endpoints_and_nulls(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
     return as_bigint(weighted(1, endpoint_count(noisy, grid), 1, noisy["nulls"]))
 
 
+@cache
+def _equal_terms(terms: int, level: float) -> float:
+    """The half-width of a sum of independent Laplace(1)."""
+    return laplace_sum_half_width([1.0] * terms, level)
+
+
 def _endpoint_half_width(terms: int) -> Any:
     def half_width(scale: Fraction, grid: Grid, level: float) -> float:
-        return laplace_sum_half_width([float(scale)] * terms, level)
+        return float(scale) * _equal_terms(terms, level)
 
     return half_width
 

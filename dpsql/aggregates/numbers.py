@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,8 @@ def weighted(a: int, x: Integers, b: int, y: Integers) -> Integers:
     """a·x + b·y, exact."""
     if abs(a) * largest(x) + abs(b) * largest(y) > INT64_MAX:
         x, y = x.astype(object), y.astype(object)
-    return a * x + b * y
+    total: Integers = a * x + b * y
+    return total
 
 
 def rounded_quotient(x: Integers, divisor: int) -> Integers:
@@ -65,5 +65,3 @@ def endpoint_count(noisy: Noisy, grid: Grid) -> Integers:
 def endpoint_sum(noisy: Noisy, grid: Grid) -> Integers:
     """(L·low + U·high) in grains, times cells."""
     return weighted(grid.low_steps, noisy["low"], grid.high_steps, noisy["high"])
-
-

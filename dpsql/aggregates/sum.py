@@ -10,16 +10,17 @@ from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, only_argument
 from dpsql.aggregates.numbers import as_bigint, as_double, endpoint_sum, rounded_quotient
-from dpsql.expressions import Compiler, Typed, as_number, refuse, show, unbounded_error
+from dpsql.expressions import Compiler, Typed, refuse, show
+from dpsql.expressions.numbers import as_number, unbounded_error
 from dpsql.policy import Kind
 from dpsql.privacy.interval import laplace_half_width, two_laplace_quantile
 
 
-def _read(node: exp.Expression) -> CallShape:
+def _read(node: exp.Expr) -> CallShape:
     return CallShape("sum", only_argument(node, "SUM"))
 
 
-def bounded_number(compiler: Compiler, node: exp.Expression, typed: Typed, name: str) -> Typed:
+def bounded_number(compiler: Compiler, node: exp.Expr, typed: Typed, name: str) -> Typed:
     """A numeric argument with finite bounds, or a refusal that says how to give them."""
     typed = as_number(typed)
     if not typed.set.numeric:
@@ -29,7 +30,7 @@ def bounded_number(compiler: Compiler, node: exp.Expression, typed: Typed, name:
     return typed
 
 
-def _accept(compiler: Compiler, node: exp.Expression, typed: Typed) -> Typed:
+def _accept(compiler: Compiler, node: exp.Expr, typed: Typed) -> Typed:
     return bounded_number(compiler, node, typed, "SUM")
 
 
@@ -77,6 +78,4 @@ def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
     )
 
 
-AGGREGATE = Aggregate(
-    "sum", (exp.Sum,), _read, _accept, _ways, lambda a: "BIGINT" if _is_integer(a) else "DOUBLE"
-)
+AGGREGATE = Aggregate("sum", (exp.Sum,), _read, _accept, _ways, lambda a: "BIGINT" if _is_integer(a) else "DOUBLE")

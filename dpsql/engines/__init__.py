@@ -1,7 +1,8 @@
-"""Engines: where the private data live. `open_engine` finds the module by the scheme of the policy's engine URL.
+"""Engines: where the private data live. `open_engine` finds the module by the scheme of the policy's engine
+URL.
 
-An engine is a module `dpsql/engines/<scheme>.py` with a function `open_engine(policy) -> Engine`. Only that module
-imports its driver. Adding an engine is adding a file.
+An engine is a module `dpsql/engines/<scheme>.py` with a function `open_engine(policy) -> Engine`. Only that
+module imports its driver. Adding an engine is adding a file.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from dpsql.policy import Key, Policy, Table
 class PublicTable:
     """A public table, read whole: its columns (name, SQL type of DuckDB) in order, and where its rows are.
 
-    `file` is a .duckdb file, private to this process, that holds the rows as main."<name>", with their exact types.
-    The scratch engine copies them from there. It lives as long as the engine holds this data version.
+    `file` is a .duckdb file, private to this process, that holds the rows as main."<name>", with their exact
+    types. The scratch engine copies them from there. It lives as long as the engine holds this data version.
     """
 
     name: str
@@ -42,7 +43,8 @@ class TableReport:
     """What `dpsql check` tells the owner, and nobody else, about how a file fits the policy: exact counts.
 
     `misfits`: cells by column (of those that have any) that are not empty and do not fit the declared type.
-    `unreadable`: rows that are not rows of the file's shape (too few or too many cells, bad quotes or encoding).
+    `unreadable`: rows that are not rows of the file's shape (too few or too many cells, bad quotes or
+    encoding).
     """
 
     table: str
@@ -59,8 +61,8 @@ class Transaction(Protocol):
         """The data version that this transaction reads."""
         ...
 
-    def fetch(self, sql: str, keys: int, sums: int) -> ExactRows:
-        """Run one inner query: `keys` key columns, then two BIGINT limbs for each of `sums` sums.
+    def fetch(self, sql: str, keys: int, sums: int, counts: int = 0) -> ExactRows:
+        """Run one inner query: `keys` key columns, `counts` BIGINT counts, two BIGINT limbs for each of `sums` sums.
 
         Raises EngineError, with a reference id and nothing else, whatever goes wrong.
         """

@@ -1,4 +1,5 @@
-"""Declared columns in DuckDB's terms: how a CSV cell becomes a value, and which stored types fit a declared one.
+"""Declared columns in DuckDB's terms: how a CSV cell becomes a value, and which stored types fit a declared
+one.
 
 Pure text: nothing here touches data or a driver.
 """
@@ -8,11 +9,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable
+from fractions import Fraction
 from pathlib import Path
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
-from sqlglot import parse_one
 
 from dpsql.policy import Column, ColumnType, Kind
 
@@ -20,6 +21,8 @@ _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "
 _DOUBLES = frozenset({"FLOAT", "DOUBLE"})
 _TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"})
 ZONED = "TIMESTAMP WITH TIME ZONE"
+
+_NARROW = 2**30
 
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -36,18 +39,28 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def sql_type(type_: ColumnType) -> str:
-    """The DuckDB type in which a CSV column of this declared type is stored.
+def stored_type(column: Column) -> str:
+    """The DuckDB type in which a CSV column is stored: a function of the policy alone.
 
-    Integers are BIGINT, whatever the values are: a type chosen from private values would be a fact about them.
+    Never of the values: a type chosen from private values would be a fact about them. An integer column is
+    INTEGER where its declared bounds and keys are well inside 32 bits (clipping it costs half, see
+    dpsql.engines.duckdb), else BIGINT.
     """
+    if column.type.kind is not Kind.INTEGER:
+        return _sql_type(column.type)
+    named = [*(column.bounds or ()), *(column.keys or ())]
+    numbers = [Fraction(value) for value in named if isinstance(value, int | Fraction)]
+    return "INTEGER" if numbers and all(abs(number) <= _NARROW for number in numbers) else "BIGINT"
+
+
+def _sql_type(type_: ColumnType) -> str:
     match type_.kind:
         case Kind.BOOLEAN:
             return "BOOLEAN"
         case Kind.INTEGER:
             return "BIGINT"
         case Kind.DECIMAL:
-            return f"DECIMAL({_precision(type_)},{type_.scale or 0})"
+            return f"DECIMAL({18 if type_.precision is None else type_.precision},{type_.scale or 0})"
         case Kind.DOUBLE:
             return "DOUBLE"
         case Kind.TEXT:
@@ -56,10 +69,6 @@ def sql_type(type_: ColumnType) -> str:
             return "DATE"
         case Kind.TIMESTAMP:
             return "TIMESTAMP"
-
-
-def _precision(type_: ColumnType) -> int:
-    return 18 if type_.precision is None else type_.precision
 
 
 def fits(declared: ColumnType, stored: str) -> bool:
@@ -75,7 +84,7 @@ def fits(declared: ColumnType, stored: str) -> bool:
             found = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", stored)
             return found is not None and int(found[2]) == (declared.scale or 0)
         case _:
-            return stored == sql_type(declared)
+            return stored == _sql_type(declared)
 
 
 def written(stored: str) -> str | None:
@@ -83,27 +92,44 @@ def written(stored: str) -> str | None:
     decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", stored)
     if decimal:
         return f"decimal({decimal[1]},{decimal[2]})"
-    for kind in Kind:
-        if kind is not Kind.DECIMAL and fits(ColumnType(kind), stored):
-            return kind.value
-    return None
+    kinds = (kind for kind in Kind if kind is not Kind.DECIMAL and fits(ColumnType(kind), stored))
+    found = next(kinds, None)
+    return None if found is None else str(found.value)
 
 
-def cell(text: str, type_: ColumnType) -> str:
-    """SQL that reads the CSV cell `text` (a VARCHAR expression) as the declared type; NULL if it does not fit.
+def cell(text: str, column: Column) -> str:
+    """SQL that reads the CSV cell `text` (a VARCHAR expression) as the column is stored; NULL if it does not
+    fit.
 
-    Total: no cell raises. Spaces around anything but text are ignored. An integer is digits only ('12.7' and '1e3'
-    do not fit); a decimal has no more digits than its scale, but for zeros; a double is finite (NaN and infinities
-    count as NULL everywhere in dpsql, and each costs the engine a slow failing cast if kept); a boolean is 0, 1,
-    t, f, true, false; dates and timestamps are ISO 8601, without zone or with Z.
+    Total: no cell raises. Spaces around anything but text are ignored. An integer is digits only ('12.7' and
+    '1e3' do not fit); a decimal has no more digits than its scale, but for zeros; a double is finite (NaN and
+    infinities count as NULL everywhere in dpsql, and each costs the engine a slow failing cast if kept); a
+    boolean is 0, 1, t, f, true, false; dates and timestamps are ISO 8601, without zone or with Z. In a column
+    stored as INTEGER, a number beyond 32 bits becomes the nearest such integer: it is outside the column's
+    bounds and clipped anyway.
     """
+    value = _value(text, column.type)
+    if stored_type(column) == "INTEGER":
+        low, high = -(2**31), 2**31 - 1
+        value = f"CASE WHEN {value} > {high} THEN {high} WHEN {value} < {low} THEN {low} ELSE {value} END"
+        return f"CAST({value} AS INTEGER)"
+    return value
+
+
+def fitting(text: str, column: Column) -> str:
+    """SQL that is NULL where a CSV cell is empty or is not kept as it is."""
+    value = _value(text, column.type)
+    return f"TRY_CAST({value} AS INTEGER)" if stored_type(column) == "INTEGER" else value
+
+
+def _value(text: str, type_: ColumnType) -> str:
     if type_.kind is Kind.TEXT:
         return text
     trimmed = f"trim({text})"
     if type_.kind is Kind.BOOLEAN:
         lower = f"lower({trimmed})"
         return f"CASE WHEN {lower} IN ('1', 't', 'true') THEN TRUE WHEN {lower} IN ('0', 'f', 'false') THEN FALSE END"
-    value = f"TRY_CAST({trimmed} AS {sql_type(type_)})"
+    value = f"TRY_CAST({trimmed} AS {_sql_type(type_)})"
     if type_.kind is Kind.DOUBLE:
         value = f"CASE WHEN isfinite({value}) THEN {value} END"
     return f"CASE WHEN regexp_full_match({trimmed}, {literal(_pattern(type_))}) THEN {value} END"
@@ -130,7 +156,9 @@ def separator(path: Path) -> str:
 
 
 def header(path: Path) -> list[str]:
-    """The column names in a CSV file's first line. Raises OSError, UnicodeError or csv.Error if there are none."""
+    """The column names in a CSV file's first line. Raises OSError, UnicodeError or csv.Error if there are
+    none.
+    """
     with path.open(encoding="utf-8-sig", newline="") as file:
         return next(csv.reader(file, delimiter=separator(path), strict=True), [])
 
@@ -138,13 +166,14 @@ def header(path: Path) -> list[str]:
 def read_csv(path: Path, columns: int, *, rejects: bool = False) -> str:
     """SQL that reads a CSV file as text, its columns named c0, c1, … Rows of another shape are left out.
 
-    Nothing is sniffed: how a file is read must not turn on its rows. With `rejects`, the rows left out are noted
-    in the connection's table reject_errors.
+    Nothing is sniffed: how a file is read must not turn on its rows. With `rejects`, the rows left out are
+    noted in the connection's table reject_errors.
     """
     names = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(columns))
     return (
-        f"read_csv({literal(str(path))}, auto_detect = false, header = true, delim = {literal(separator(path))}, "
-        f"""quote = '"', escape = '"', columns = {{{names}}}, ignore_errors = true"""
+        f"read_csv({literal(str(path))}, auto_detect = false, header = true, "
+        f"""delim = {literal(separator(path))}, quote = '"', escape = '"', """
+        f"columns = {{{names}}}, ignore_errors = true"
         f"{', store_rejects = true, rejects_limit = 0' if rejects else ''})"
     )
 
@@ -172,8 +201,8 @@ def parquet_column(column: Column, stored: str) -> str:
 def collated(create_table: str, columns: Iterable[Column]) -> set[str]:
     """Which of the columns have a collation, given the table's CREATE TABLE text, by lower-case name.
 
-    Under a collation 'A' = 'a' may hold, so keys would not be compared byte by byte. A text that can't be parsed
-    counts as collated where it has the word at all.
+    Under a collation 'A' = 'a' may hold, so keys would not be compared byte by byte. A text that can't be
+    parsed counts as collated where it has the word at all.
     """
     names = {column.name.lower() for column in columns}
     if "collate" not in create_table.lower():

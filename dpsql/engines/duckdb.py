@@ -1,38 +1,41 @@
-"""DuckDB as the private engine: CSV and Parquet files in an in-memory instance, or the tables of a .duckdb file.
+"""DuckDB as the private engine: CSV and Parquet files in memory, or the tables of a .duckdb file.
 
-One locked instance per data version. It is in memory: CSV files are loaded into it, Parquet files are scanned in
-place through views, a .duckdb file is attached read-only as `source` for each burst of queries and let go after one
-idle second, so that a loader can write. Public tables are read whole.
+One locked instance per data version. It is in memory: CSV files are loaded into it, Parquet files are scanned
+in place through views, a .duckdb file is attached read-only as `source` for each burst of queries and let go
+after one idle second, so that a loader can write. Public tables are read whole.
 
-The row form. What inner SQL should look like for the least CPU on DuckDB 2.0.1 (5M rows, 20 text keys, 2 % NULL, far
-outliers; ratio of process CPU to the raw `SELECT region, COUNT(*), SUM(amount), AVG(age) GROUP BY region`; median of
-7 pairs; compressed, i.e. a .duckdb file or a table checkpointed as here / uncompressed in memory):
+The row form: what inner SQL should look like for the least CPU on DuckDB 2.0.1. 5M rows, 20 text keys, 2 %
+NULL, far outliers; ratio of process CPU to the raw `SELECT region, COUNT(*), SUM(amount), AVG(age) GROUP BY
+region`, amount DOUBLE; median of 7 pairs, run to run +-0.08:
 
-    both clips by CASE, cast outside                                2.67 / 1.46
-    GREATEST and LEAST instead of CASE (also wrong for NULL)        2.75 /
-    CASE for the double, arithmetic for the INTEGER column          2.39 / 1.42
-    arithmetic and TRY_CAST for the double, CASE for the integer    2.31 / 1.42
-    arithmetic for both                                             2.02 / 1.31
+                                                             .duckdb file    not compressed, in memory
+    both clips by CASE, the cast outside                     2.67            1.46
+    CASE for the double, arithmetic for an INTEGER           2.39            1.42
+    arithmetic for the double, CASE for a BIGINT             2.31            1.42
+    arithmetic for both                                      2.02            1.31
 
-    double x, bounds L and U on the grid, s = 1/g:    w = x - U;  z = (w - abs(w)) + 2(U-L)
+A table loaded here is like the file: CHECKPOINT compresses it, and both queries then need a third of the CPU.
+
+    double x, bounds L and U on the grid, s = 1/g     w = x - U;  z = (w - abs(w)) + 2(U-L)
                                                       i = TRY_CAST((z + abs(z)) * (s/4) AS BIGINT)
-    INTEGER or narrower x (by physical type):         b = CAST(x AS BIGINT);  d = abs(b - L) - abs(b - U)
+    INTEGER or narrower x (by physical type)          b = CAST(x AS BIGINT);  d = abs(b - L) - abs(b - U)
                                                       SUM(i) = (COALESCE(SUM(d), 0) + N * COUNT(d)) >> 1
-    BIGINT x:                                         the CASE form (b - L could overflow)
+    BIGINT x                                          the CASE form: b - L could overflow
 
-Each of w, z, b in its own subquery level, or it is computed twice. Why i is in [0, N] for every finite x: w - abs(w)
-is 2 min(w, 0), exactly 0 where x >= U; so z <= 2(U-L) by monotone rounding, and z + abs(z) is exactly 0 where z <= 0
-and at most 4(U-L), so that the product is at most N, exactly, as s is a power of two. NaN and both infinities (and x below
--2^1023, where w - abs(w) overflows) end as NaN, so TRY_CAST gives NULL: they count as NULL. Needs |L|, |U| < 2^960
-and s between 2^-900 and 2^900. A failing TRY_CAST costs 0.6 us a row, so a column half full of NaN is 30 times slower than
-a clean one (CSV files are cleansed when loaded); the CASE form has no such weakness. d is 2i - N exactly, in integers
-that can't overflow; NULL adds nothing to either sum.
+w, z and b each in a subquery level of their own, or they are computed twice. Why i is in [0, N] for every x:
+w - abs(w) is 2 min(w, 0), exactly 0 where x >= U; so z <= 2(U-L), as rounding is monotone; z + abs(z) is
+exactly 0 where z <= 0 and at most 4(U-L) elsewhere, and s is a power of two: so the product is at most N and
+at least 0, exactly, and within N * 2^-51 of the unrounded index. NaN, both infinities and x below -2^1023
+(where w - abs(w) overflows) end as NaN, for which TRY_CAST gives NULL: they count as NULL, also in COUNT(i).
+It takes |L|, |U| < 2^960, 2^-900 < s < 2^900, N < 2^51. A failing TRY_CAST costs 0.6 us: a column half full
+of NaN is 30 times slower than a clean one (CSV cells are cleansed when loaded); the CASE form has no such
+weakness. d is 2i - N exactly, in integers that can't overflow; a NULL adds nothing to either sum.
 
-Filter undeclared keys after the aggregation, where it costs nothing per row (WHERE region IN (20 keys) costs 0.6 of
-the raw query, and an outer WHERE on the key is pushed down to the same), in a form that the optimiser can't push down:
-`WHERE CASE WHEN n >= 0 THEN k IN (...) ELSE FALSE END` with n the group's COUNT(*). The groups that it then drops
-are those which the raw query makes too.
-For an integer key, `WHERE k BETWEEN a AND b` and the filter afterwards cost the same (1.02 and 1.01 at 1e6 keys).
+Undeclared keys are best dropped after the aggregation, at no cost per row, in a form that the optimiser can't
+push down: `WHERE CASE WHEN n >= 0 THEN k IN (...) ELSE FALSE END` with n the group's COUNT(*). `WHERE k IN
+(20 keys)` in the scan costs 0.6 of the raw query, and an outer WHERE on the key alone becomes just that. The
+groups dropped are those which the raw query makes too. For 1e6 integer keys, BETWEEN in the scan and the
+filter afterwards cost the same: 1.02 to 1.07 and 1.01 of the raw query.
 """
 
 from __future__ import annotations
@@ -47,11 +50,12 @@ import shutil
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, NoReturn, TypeVar
@@ -61,18 +65,21 @@ from sqlglot import exp
 
 from dpsql.engines import PublicTable, TableReport, declared
 from dpsql.engines.declared import literal, quoted
-from dpsql.engines.exact_rows import ExactRows, join_limbs, key_column
+from dpsql.engines.exact_rows import ExactRows, join_limbs, key_column, whole
 from dpsql.errors import EngineError, InterfaceError, InternalError, PolicyError
 from dpsql.policy import Column, Key, Kind, Policy, Table
 
 MAX_PUBLIC_ROWS = 1_000_000
-STATEMENT_TIMEOUT_MS = 300_000
+STATEMENT_SECONDS = 300.0
 IDLE_SECONDS = 1.0
+_TICK = 0.1
 BUSY_SECONDS = 5.0
 SMALL_BYTES = 16 << 20
-"""Sources smaller than this are queried by one thread: a second one makes a query over 1000 rows 20 % slower."""
+"""Sources smaller than this are queried by one thread: a second one makes a query over 1000 rows 20 % slower.
+"""
 
 _SOURCE = "source"
+_NAMED = "database_name = ? AND lower(schema_name) = ? AND lower(table_name) = ?"
 _WAL = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": "false",
@@ -86,15 +93,23 @@ _T = TypeVar("_T")
 
 
 def open_engine(policy: Policy) -> DuckDBEngine:
-    """Load what the policy names. Raises PolicyError for all in it that doesn't fit the data, one at a time."""
+    """Load what the policy names. Raises PolicyError for the first thing that doesn't fit the data."""
     return DuckDBEngine(policy)
+
+
+@lru_cache(maxsize=512)
+def _parsed(sql: str) -> duckdb.Statement:
+    """The parsed statement, to be bound and run any number of times: parsing costs a third of a small query."""
+    (statement,) = duckdb.extract_statements(sql)
+    return statement
 
 
 def _quietly(call: Callable[[], _T]) -> _T:
     """Run `call`; whatever the driver raises becomes an EngineError that says nothing about it.
 
-    A driver's message may quote a private value. So the log gets the kind of the exception and a reference, the
-    caller the reference; and the error is raised outside the handler, so that not even its context holds the cause.
+    A driver's message may quote a private value. So the log gets the kind of the exception and a reference,
+    the caller the reference; and the error is raised outside the handler, so that not even its context holds
+    the cause.
     """
     try:
         return call()
@@ -108,31 +123,51 @@ def _quietly(call: Callable[[], _T]) -> _T:
 class DuckDBTransaction:
     """One read transaction on a cursor of its own. See dpsql.engines.Transaction."""
 
-    __slots__ = ("_cursor", "_version")
+    __slots__ = ("_cursor", "_deadline", "_version")
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, version: str) -> None:
         self._cursor = cursor
         self._version = version
+        self._deadline: float | None = None
 
     @property
     def version(self) -> str:
         """The data version that is read."""
         return self._version
 
-    def fetch(self, sql: str, keys: int, sums: int) -> ExactRows:
+    def fetch(self, sql: str, keys: int, sums: int, counts: int = 0) -> ExactRows:
         """Run one inner query and put its sums together exactly.
 
-        Raises EngineError for any failure of the engine; InternalError if the query returns something other than
-        `keys` key columns and 2 * `sums` limbs without NULL.
+        Raises EngineError for any failure of the engine; InternalError if the query returns something other
+        than `keys` key columns, `counts` counts and 2 * `sums` limbs without NULL.
         """
-        columns = list(_quietly(lambda: self._cursor.execute(sql).fetchnumpy()).values())
-        if len(columns) != keys + 2 * sums:
+        self._deadline = time.monotonic() + STATEMENT_SECONDS
+        try:
+            columns = list(_quietly(lambda: self._cursor.execute(_parsed(sql)).fetchnumpy()).values())
+        finally:
+            self._deadline = None
+        if len(columns) != keys + counts + 2 * sums:
             raise InternalError("the inner query returned another number of columns than planned")
-        limbs = columns[keys:]
+        limbs = columns[keys + counts :]
         return ExactRows(
             keys=tuple(key_column(column) for column in columns[:keys]),
-            sums=tuple(join_limbs(high, low) for high, low in list(pairwise(limbs))[::2]),
+            sums=(
+                *(whole(column) for column in columns[keys : keys + counts]),
+                *(join_limbs(high, low) for high, low in zip(limbs[::2], limbs[1::2], strict=True)),
+            ),
         )
+
+    def stop_if_overdue(self) -> None:
+        """Interrupt the statement under way once its time is over: `max_execution_time` does not (2.0.1)."""
+        if self._deadline is not None and time.monotonic() >= self._deadline:
+            self._cursor.interrupt()
+
+    def end(self) -> None:
+        """Roll back and give the cursor back."""
+        with suppress(*_FAULTS):
+            self._cursor.execute("ROLLBACK")
+        with suppress(*_FAULTS):
+            self._cursor.close()
 
 
 class _Data:
@@ -142,9 +177,10 @@ class _Data:
         self._policy = policy
         self.file = file
         self.directory = Path(tempfile.mkdtemp(prefix="dpsql-"))  # mode 0700
+        self._remove = weakref.finalize(self, shutil.rmtree, self.directory, ignore_errors=True)
         self.connection = duckdb.connect(config=_CONFIG)
         self.version = ""
-        self.users = 0
+        self.running: set[DuckDBTransaction] = set()
         self.attached = False
         self.retired = False
         self.last_use = 0.0
@@ -184,17 +220,15 @@ class _Data:
             return f"FROM {declared.sniffed_csv(path)}", {}
         names = _csv_header(self._policy, table, path)
         wanted = ", ".join(
-            f"{declared.cell(f'c{_position(self._policy, table, column, names)}', column.type)} AS {quoted(column.name)}"
-            for column in table.columns.values()
+            f"{declared.cell(cell, table.columns[name])} AS {quoted(table.columns[name].name)}"
+            for name, cell in _cells(self._policy, table, names).items()
         )
         return f"SELECT {wanted} FROM {declared.read_csv(path, len(names))}", {}
 
     def _open_parquet(self, table: Table) -> tuple[str, dict[str, str]]:
         files = _matches(table.source.location)
         if not files:
-            raise _wrong(
-                self._policy, table.line, f"table {table.name}: no file matches {table.source.location}"
-            )
+            raise _wrong(self._policy, table.line, f"table {table.name}: no file matches {table.source.location}")
         stored: dict[str, str] = {}
         for file in files:
             described = self._reading(table, f"DESCRIBE FROM {declared.read_parquet([file])}")
@@ -224,12 +258,13 @@ class _Data:
     def check_table(self, table: Table) -> dict[str, str]:
         """Compare a declared table with the attached file's catalogue, and give its types.
 
-        Only base tables whose columns are stored and compared byte by byte: a view may hold anything, a generated
-        column may raise on one row's values, a collation makes different keys equal. Raises PolicyError.
+        Only base tables whose columns are stored and compared byte by byte: a view may hold anything, a
+        generated column may raise on one row's values, a collation makes different keys equal. Raises
+        PolicyError.
         """
         schema, name = _schema_and_name(table)
         found = self.connection.execute(
-            "SELECT sql FROM duckdb_tables() WHERE database_name = ? AND lower(schema_name) = ? AND lower(table_name) = ?",
+            f"SELECT sql FROM duckdb_tables() WHERE {_NAMED}",
             [_SOURCE, schema.lower(), name.lower()],
         ).fetchone()
         if found is None:
@@ -250,12 +285,12 @@ class _Data:
                     f"table {table.name}: column {column.name} has a collation",
                     "store it without COLLATE, so that keys are compared byte by byte",
                 )
-        return types
+        return {name: types[name] for name in table.columns} if table.columns else types
 
     def _stored_types(self, database: str, schema: str, name: str) -> dict[str, str]:
         rows = self.connection.execute(
-            "SELECT column_name, CASE WHEN is_generated THEN 'GENERATED ' ELSE '' END || data_type FROM duckdb_columns()"
-            " WHERE database_name = ? AND lower(schema_name) = ? AND lower(table_name) = ? ORDER BY column_index",
+            "SELECT column_name, CASE WHEN is_generated THEN 'GENERATED ' ELSE '' END || data_type "
+            f"FROM duckdb_columns() WHERE {_NAMED} ORDER BY column_index",
             [database, schema.lower(), name.lower()],
         ).fetchall()
         return {str(column).lower(): str(type_) for column, type_ in rows}
@@ -268,14 +303,12 @@ class _Data:
             raise _wrong(
                 self._policy,
                 table.line,
-                f"table {table.name}: a public table has at most {MAX_PUBLIC_ROWS} rows, and this one has more",
+                f"table {table.name}: a public table has at most {MAX_PUBLIC_ROWS} rows, this has more",
                 "leave out the rows that no query needs",
             )
         described = self.connection.execute(f"DESCRIBE {relation}").fetchall()
         columns = tuple((str(row[0]), str(row[1])) for row in described)
-        self.public[table.name.lower()] = PublicTable(
-            table.name, columns, rows, self.directory / "public.duckdb"
-        )
+        self.public[table.name.lower()] = PublicTable(table.name, columns, rows, self.directory / "public.duckdb")
 
     def _write_public(self) -> None:
         if not self.public:
@@ -295,13 +328,14 @@ class _Data:
         listed = ", ".join(literal(path) for path in paths + self._parquet)
         if _bytes_of(self._policy, self.file) < SMALL_BYTES:
             self.connection.execute("SET threads = 1")
-        self.connection.execute(f"SET max_execution_time = {STATEMENT_TIMEOUT_MS}")
         self.connection.execute(f"SET allowed_paths = [{listed}]")
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
 
     def _reading(self, table: Table, sql: str) -> list[Any]:
-        """Run SQL that reads a source; a source that can't be read is the policy's fault. Quotes nothing of it."""
+        """Run SQL that reads a source; a source that can't be read is the policy's fault. Quotes nothing of
+        it.
+        """
         try:
             return self.connection.execute(sql).fetchall()
         except _FAULTS as fault:
@@ -340,20 +374,23 @@ class _Data:
         with suppress(*_FAULTS):
             self.connection.close()
         self.attached = False
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self._remove()
 
 
 class DuckDBEngine:
-    """See dpsql.engines.Engine. Safe for threads: one lock for opening and letting go, none while a query runs."""
+    """See dpsql.engines.Engine. Safe for threads: a lock for opening and closing, none while a query runs."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._file = _database_file(policy)
         self._changed = threading.Condition()
         self._closed = False
-        self._watching = False
+        self._keeping = False
+        self._loading = False
+        self._retired: list[_Data] = []
         with self._changed:
             self._data = self._load()
+            self._keep()
         self._types = self._data.types  # pinned: plans are made for these
 
     # -- what a plan needs to know
@@ -371,7 +408,7 @@ class DuckDBEngine:
         return exp.table_(table.name, db="main", catalog="memory", quoted=True)
 
     def physical_types(self, table: Table) -> Mapping[str, str]:
-        """DuckDB's types of the columns. If they change while this engine is open, transactions are refused."""
+        """DuckDB's types of the columns. If they change while this engine is open, it refuses."""
         return MappingProxyType(self._types[table.name.lower()])
 
     # -- transactions
@@ -379,59 +416,65 @@ class DuckDBEngine:
     @contextmanager
     def transaction(self) -> Iterator[DuckDBTransaction]:
         """One read transaction on the current data; see dpsql.engines.Engine.transaction."""
-        data, cursor = self._begin()
+        data, transaction = self._begin()
         try:
-            yield DuckDBTransaction(cursor, data.version)
+            yield transaction
         finally:
-            self._end(data, cursor)
+            self._end(data, transaction)
 
-    def _begin(self) -> tuple[_Data, duckdb.DuckDBPyConnection]:
+    def _begin(self) -> tuple[_Data, DuckDBTransaction]:
         with self._changed:
             data = self._current()
             cursor = _quietly(data.connection.cursor)
             _quietly(lambda: cursor.execute("BEGIN TRANSACTION READ ONLY"))
-            data.users += 1
-            return data, cursor
+            transaction = DuckDBTransaction(cursor, data.version)
+            data.running.add(transaction)
+            self._keep()
+            return data, transaction
 
-    def _end(self, data: _Data, cursor: duckdb.DuckDBPyConnection) -> None:
-        with suppress(*_FAULTS):
-            cursor.execute("ROLLBACK")
-        with suppress(*_FAULTS):
-            cursor.close()
+    def _end(self, data: _Data, transaction: DuckDBTransaction) -> None:
+        transaction.end()
         with self._changed:
-            data.users -= 1
+            data.running.discard(transaction)
             data.last_use = time.monotonic()
-            if data.retired and data.users == 0:
-                data.close()
+            if data.retired and not data.running:
+                self._discard(data)
             self._changed.notify_all()
 
     def _current(self) -> _Data:
         """The data as they are now, attached; reloaded if a source changed. Holds the lock but while waiting.
 
-        A .duckdb file is attached *before* its version is looked at: from then on no other process can write it.
+        A .duckdb file is attached *before* its version is looked at: from then on no other process can write
+        it.
         """
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             if self._closed:
                 raise InterfaceError("the engine is closed")
             data = self._data
-            fresh = not data.attached
-            if not _quietly(data.attach):
+            if self._loading or not self._attached(data):
                 self._wait(deadline)
-                continue
-            data.last_use = time.monotonic()
-            version = self.version
-            if version == data.version:
-                if fresh:
-                    self._check_catalogue(data)
-                    self._watch()
+            elif self.version == data.version:
+                data.last_use = time.monotonic()
                 return data
-            if (
-                self._file is not None and data.users
-            ):  # one instance at a time holds the file's lock, see _reload
-                self._wait(deadline)
-                continue
-            self._reload(data)
+            elif self._file is not None and data.running:
+                self._wait(deadline)  # one instance at a time holds the file's lock, see _reload
+            else:
+                self._reload(data)
+
+    def _attached(self, data: _Data) -> bool:
+        """Attach the .duckdb file; False if it is being written. Raises EngineError for drift."""
+        if data.attached or self._file is None:
+            return True
+        if not _quietly(data.attach):
+            return False
+        if self.version == data.version:
+            try:
+                self._check_catalogue(data)
+            except EngineError:
+                data.detach()
+                raise
+        return True
 
     def _wait(self, deadline: float) -> None:
         if time.monotonic() >= deadline:
@@ -445,20 +488,31 @@ class DuckDBEngine:
         process holds. So the old instance lets its .duckdb file go before the new one takes it.
         """
         _quietly(old.detach)
+        self._loading = True
         try:
             new = self._load()
         except PolicyError as found:
             raise _drift(found.message) from None
+        finally:
+            self._loading = False
         if new.types != self._types:
             new.close()
             raise _drift("a column has another type than when the data were opened")
         self._data = new
-        old.retired = True
-        if old.users == 0:
-            old.close()
+        self._retire(old)
+
+    def _retire(self, data: _Data) -> None:
+        data.retired = True
+        self._retired.append(data)
+        if not data.running:
+            self._discard(data)
+
+    def _discard(self, data: _Data) -> None:
+        self._retired.remove(data)
+        data.close()
 
     def _load(self) -> _Data:
-        """Load a data version that did not change meanwhile. Raises PolicyError, or EngineError where it can't."""
+        """Load a data version that did not change meanwhile. Raises PolicyError, EngineError if it can't."""
         deadline = time.monotonic() + BUSY_SECONDS
         while True:
             data = _quietly(lambda: _Data(self._policy, self._file))
@@ -469,8 +523,6 @@ class DuckDBEngine:
                 _quietly(data.load)
                 if data.version == self.version:
                     data.last_use = time.monotonic()
-                    if data.attached:
-                        self._watch()
                     return data
             except BaseException:
                 data.close()
@@ -480,9 +532,7 @@ class DuckDBEngine:
 
     def _attach_first(self, data: _Data) -> bool:
         if self._file is not None and not self._file.is_file():
-            raise _wrong(
-                self._policy, 0, f"engine: there is no file {self._file}", "write the path of a .duckdb file"
-            )
+            raise _wrong(self._policy, 0, f"engine: there is no file {self._file}", "write the path of a .duckdb file")
         return _quietly(data.attach)
 
     def _check_catalogue(self, data: _Data) -> None:
@@ -497,25 +547,29 @@ class DuckDBEngine:
             if types != self._types[table.name.lower()]:
                 raise _drift(f"table {table.name}: a column has another type than when the data were opened")
 
-    # -- letting the .duckdb file go
+    # -- the keeper: a thread that lives as long as there is something to watch
 
-    def _watch(self) -> None:
-        if self._file is not None and not self._watching:
-            self._watching = True
-            threading.Thread(target=self._let_go, name="dpsql-idle", daemon=True).start()
+    def _keep(self) -> None:
+        if not self._keeping:
+            self._keeping = True
+            threading.Thread(target=self._keeper, name="dpsql-keeper", daemon=True).start()
 
-    def _let_go(self) -> None:
-        """Detach the file once it has been idle for a second; then end."""
+    def _keeper(self) -> None:
+        """Stop statements that take too long; let the .duckdb file go once it has been idle for a second;
+        end.
+        """
         while True:
             with self._changed:
-                data = self._data
-                idle = time.monotonic() - data.last_use
-                if self._closed or not data.attached or (data.users == 0 and idle >= IDLE_SECONDS):
-                    self._watching = False
+                running = [t for data in (self._data, *self._retired) for t in data.running]
+                idle = time.monotonic() - self._data.last_use
+                if not running and (self._closed or idle >= IDLE_SECONDS):
+                    self._keeping = False
                     with suppress(*_FAULTS):
-                        data.detach()
+                        self._data.detach()
                     return
-            time.sleep(max(0.05, min(IDLE_SECONDS, IDLE_SECONDS - idle)))
+                for transaction in running:
+                    transaction.stop_if_overdue()
+            time.sleep(_TICK)
 
     # -- public tables, the owner's report
 
@@ -525,7 +579,8 @@ class DuckDBEngine:
             return self._data.public[table.name.lower()]
 
     def distinct_public(self, table: Table, column: str) -> tuple[Key, ...]:
-        """The distinct values of a public table's column, in order of value, without NULL; decimals as fractions.
+        """The distinct values of a public table's column, in order of value, without NULL; decimals as
+        fractions.
 
         Raises PolicyError for a column that isn't there or whose values can't be keys (doubles, lists, …).
         """
@@ -555,10 +610,9 @@ class DuckDBEngine:
     def close(self) -> None:
         """Let everything go; a transaction under way keeps its data until it ends."""
         with self._changed:
-            self._closed = True
-            self._data.retired = True
-            if self._data.users == 0:
-                self._data.close()
+            if not self._closed:
+                self._closed = True
+                self._retire(self._data)
             self._changed.notify_all()
 
     def __enter__(self) -> DuckDBEngine:
@@ -579,9 +633,7 @@ def _wrong(policy: Policy, line: int, found: str, hint: str | None = None) -> Po
 
 
 def _drift(found: str) -> EngineError:
-    return EngineError(
-        f"the data no longer fit the policy: {found}", hint="nothing was charged; the owner must look"
-    )
+    return EngineError(f"the data no longer fit the policy: {found}", hint="nothing was charged; the owner must look")
 
 
 def _busy() -> EngineError:
@@ -591,22 +643,20 @@ def _busy() -> EngineError:
 def _check_type(
     policy: Policy, table: Table, column: Column, stored: Mapping[str, str], *, zoned: bool = False
 ) -> None:
-    """Raises PolicyError if the data lack a declared column or store it as a type that its declaration can't mean."""
+    """Raises PolicyError if the data lack a declared column or store it as a type that its declaration can't
+    mean.
+    """
     type_ = stored.get(column.name.lower())
     if type_ is None:
         _missing(policy, table, column, list(stored))
-    if declared.fits(column.type, type_) or (
-        zoned and type_ == declared.ZONED and column.type.kind is Kind.TIMESTAMP
-    ):
+    if declared.fits(column.type, type_) or (zoned and type_ == declared.ZONED and column.type.kind is Kind.TIMESTAMP):
         return
     fitting = declared.written(type_)
     raise _wrong(
         policy,
         column.line,
-        f"table {table.name}: column {column.name} is declared {column.type.kind.value}, the data have {type_}",
-        f"write `type: {fitting}`"
-        if fitting
-        else "store the column as a type that dpsql knows, or leave it out",
+        f"table {table.name}: {column.name} is declared {column.type.kind.value}, the data have {type_}",
+        f"write `type: {fitting}`" if fitting else "store the column as a type that dpsql knows, or leave it out",
     )
 
 
@@ -623,7 +673,9 @@ def _missing(policy: Policy, table: Table, column: Column, names: list[str]) -> 
 
 
 def _database_file(policy: Policy) -> Path | None:
-    """The .duckdb file of `duckdb:///x.duckdb` (relative to the policy) or `duckdb:////x.duckdb`; None in memory."""
+    """The .duckdb file of `duckdb:///x.duckdb` (relative to the policy) or `duckdb:////x.duckdb`; None in
+    memory.
+    """
     _, colon, rest = policy.engine.partition(":")
     if not colon or rest in {"", "//", "///"}:
         return None
@@ -653,7 +705,9 @@ def _source_files(policy: Policy, file: Path | None) -> Iterator[tuple[str, bool
 
 
 def _fingerprint(policy: Policy, file: Path | None) -> str:
-    """A hash of path, size and mtime of each source file, and the inode of a .duckdb. A missing file counts too."""
+    """A hash of path, size and mtime of each source file, and the inode of a .duckdb. A missing file counts
+    too.
+    """
     seen: list[str] = []
     for path, database in _source_files(policy, file):
         try:
@@ -702,25 +756,29 @@ def _position(policy: Policy, table: Table, column: Column, names: list[str]) ->
     return places[0]
 
 
+def _cells(policy: Policy, table: Table, names: list[str]) -> dict[str, str]:
+    """For each declared column, by lower-case name, the column of read_csv that holds its cells."""
+    return {name: f"c{_position(policy, table, column, names)}" for name, column in table.columns.items()}
+
+
 def _report(policy: Policy, table: Table) -> TableReport:
     """Read a CSV file once more and count what doesn't fit."""
     path = Path(table.source.location)
     names = _csv_header(policy, table, path)
-    cells = {column.name: f"c{_position(policy, table, column, names)}" for column in table.columns.values()}
+    cells = _cells(policy, table, names)
     counts = ", ".join(
-        f"COUNT({cells[column.name]}) - COUNT({declared.cell(cells[column.name], column.type)})"
-        for column in table.columns.values()
+        f"COUNT({cell}) - COUNT({declared.fitting(cell, table.columns[name])})" for name, cell in cells.items()
     )
     sql = f"SELECT COUNT(*), {counts} FROM {declared.read_csv(path, len(names), rejects=True)}"
 
     def count() -> tuple[Any, int]:
         with duckdb.connect(config=_CONFIG) as connection:
-            row = connection.execute(sql).fetchall()[0]  # all: reject_errors is there once the scan has ended
+            row = connection.execute(sql).fetchall()[0]  # to the end: only then are the rejects noted
             unreadable = connection.execute("SELECT COUNT(DISTINCT line) FROM reject_errors").fetchone()
             return row, int(unreadable[0]) if unreadable else 0
 
     row, unreadable = _quietly(count)
-    misfits = {name: int(n) for name, n in zip(cells, row[1:], strict=True) if n}
+    misfits = {table.columns[name].name: int(n) for name, n in zip(cells, row[1:], strict=True) if n}
     return TableReport(table.name, int(row[0]), MappingProxyType(misfits), unreadable)
 
 

@@ -1,8 +1,8 @@
 """Exact rows: what an engine returns, before any noise.
 
-The privacy line is a type. Everything in here is private and un-noised; only `release` may look inside. So that a
-value cannot slip out through a log or a traceback, the repr shows the shape only; so that no rounding can slip in
-(law 1: integers between clip and noise), a sum column that is not an integer column is refused.
+The privacy line is a type. Everything in here is private and un-noised; only `release` may look inside. So
+that a value cannot slip out through a log or a traceback, the repr shows the shape only; so that no rounding
+can slip in (law 1: integers between clip and noise), a sum column that is not an integer column is refused.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ExactRows:
-    """Group keys and exact integer sums, column by column, in no particular order of rows.
+    """Group keys and exact integer sums (counts first), column by column, in no particular order of rows.
 
     Each sum column is int64, or an object array of Python ints where some sum does not fit.
     """
@@ -79,17 +79,22 @@ def _require_integers(column: Array) -> None:
 def join_limbs(high: Array, low: Array) -> Array:
     """The exact sums s from their limbs, high = s >> 63 and low = s & (2^63 - 1).
 
-    A driver turns 128-bit integers into float64, so a sum leaves the engine as two BIGINTs. s = high * 2^63 + low
-    holds for negative s too. The result is int64 if every high limb is 0 (then s = low, below 2^63), else Python
-    ints in an object array. Raises InternalError if a limb is not int64: a float or a NULL must not become a sum.
+    A driver turns 128-bit integers into float64, so a sum leaves the engine as two BIGINTs. s = high * 2^63 +
+    low holds for negative s too. The result is int64 if every high limb is 0 (then s = low, below 2^63), else
+    Python ints in an object array. Raises InternalError if a limb is not int64: a float or a NULL must not
+    become a sum.
     """
-    for limb in (high, low):
-        if limb.dtype != np.int64 or (isinstance(limb, np.ma.MaskedArray) and np.ma.getmaskarray(limb).any()):
-            raise InternalError(_NOT_INTEGERS.format(limb.dtype))
-    high, low = np.ma.getdata(high), np.ma.getdata(low)
+    high, low = whole(high), whole(low)
     if not high.any():
         return low
     return np.asarray(high.astype(object) * 2**_LIMB_BITS + low.astype(object), dtype=object)
+
+
+def whole(column: Array) -> Array:
+    """A column of BIGINT without NULL as the driver gave it. Raises InternalError for anything else."""
+    if column.dtype != np.int64 or (isinstance(column, np.ma.MaskedArray) and np.ma.getmaskarray(column).any()):
+        raise InternalError(_NOT_INTEGERS.format(column.dtype))
+    return np.ma.getdata(column)
 
 
 def key_column(values: Array) -> KeyColumn:

@@ -133,9 +133,7 @@ class Ledger:
         if not any(units):
             raise InvalidParameter("A charge needs a privacy loss greater than 0.")
         if max(units) > _LARGEST_CHARGE:
-            raise InvalidParameter(
-                "The privacy loss is too large for the ledger.", hint="ask for less epsilon"
-            )
+            raise InvalidParameter("The privacy loss is too large for the ledger.", hint="ask for less epsilon")
         wanted = Wanted(units, _analyst(analyst), budget, storable(query), _version(), _moment(now))
         charge, remaining = self._writer.charge(wanted)
         return Receipt(charge.number, charge.loss, charge.time, remaining)

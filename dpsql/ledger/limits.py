@@ -68,9 +68,7 @@ class Tally:
         """With a charge of that many units on `day`."""
         starts = _starts(day)
         if starts == self.starts:
-            return Tally(
-                starts, tuple([e + epsilon for e in self.epsilon]), tuple([d + delta for d in self.delta])
-            )
+            return Tally(starts, tuple([e + epsilon for e in self.epsilon]), tuple([d + delta for d in self.delta]))
         kept = [old == new for old, new in zip(self.starts, starts, strict=True)]
         return Tally(
             starts,

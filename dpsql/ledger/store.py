@@ -152,9 +152,7 @@ class Store:
     def charges(self, after: int, previous: str) -> list[Charge]:
         """The next charges in the file (at most 1000) after number `after`, whose hash is `previous`."""
         with self._reading():
-            rows = self._connected().execute(
-                f"{_SELECT} WHERE number > ? ORDER BY number LIMIT 1000", (after,)
-            )
+            rows = self._connected().execute(f"{_SELECT} WHERE number > ? ORDER BY number LIMIT 1000", (after,))
             page: list[Charge] = []
             for row in rows:
                 page.append(from_row(row, previous, after + len(page) + 1))
@@ -220,9 +218,7 @@ class Store:
         if (head.count, head.hash) == (state.count, state.hash):
             return
         if head.count >= state.count:
-            raise Damaged(
-                f"it holds {state.count} charges and its head knows {head.count}: it may be an older copy"
-            )
+            raise Damaged(f"it holds {state.count} charges and its head knows {head.count}: it may be an older copy")
         if head.count == 0:
             found = _genesis(connection)
         else:

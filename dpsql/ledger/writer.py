@@ -272,6 +272,4 @@ def _after_fork_in_child() -> None:  # pragma: no cover - runs in the child, see
     _fork_lock = threading.Lock()
 
 
-os.register_at_fork(
-    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -52,9 +52,7 @@ class _Wrong(Exception):
         self.hint = hint
 
 
-def read_column(
-    section: Section, name: str, problems: Problems
-) -> tuple[Column | None, tuple[int, str] | None]:
+def read_column(section: Section, name: str, problems: Problems) -> tuple[Column | None, tuple[int, str] | None]:
     """The column, and the line and text of `keys: {from: …}` where its keys come from a public table."""
     column_type = _read_type(section)
     nullable = section.boolean("nullable")
@@ -97,9 +95,7 @@ def _read_type(section: Section) -> ColumnType | None:
     if kind is Kind.DECIMAL:
         return _decimal(section, text, match["p"], match["s"])
     if match["p"] is not None:
-        section.problem(
-            "type", f"{section.path}: the type {quoted(text)} takes no length", f"write {match['name']}"
-        )
+        section.problem("type", f"{section.path}: the type {quoted(text)} takes no length", f"write {match['name']}")
         return None
     return ColumnType(kind)
 
@@ -151,9 +147,7 @@ def _read_bounds(
     if lower is None or upper is None:
         return None
     if _after(lower, upper):
-        low, high = (
-            quoted(item.written).strip("'") if isinstance(item, Scalar) else "" for item in node.items
-        )
+        low, high = (quoted(item.written).strip("'") if isinstance(item, Scalar) else "" for item in node.items)
         problems.add(
             node.line,
             f"{section.path}: the lower bound is above the upper one, {low} > {high}",
@@ -201,9 +195,7 @@ def _read_grain(section: Section, column_type: ColumnType) -> Fraction | None:
         return None
     grain = section.number("grain", "0.01")
     if grain is not None and grain <= 0:
-        section.problem(
-            "grain", f"{section.path}: the grain must be above 0", "write for example grain: 0.01"
-        )
+        section.problem("grain", f"{section.path}: the grain must be above 0", "write for example grain: 0.01")
         return None
     return grain
 
@@ -212,12 +204,7 @@ def _check_grain(section: Section, column: Column) -> None:
     if column.grain is None or column.bounds is None:
         return
     lower, upper = column.bounds
-    if (
-        isinstance(lower, Fraction)
-        and isinstance(upper, Fraction)
-        and lower < upper
-        and column.grain > upper - lower
-    ):
+    if isinstance(lower, Fraction) and isinstance(upper, Fraction) and lower < upper and column.grain > upper - lower:
         section.problem(
             "grain",
             f"{section.path}: the grain is wider than the bounds",
@@ -232,9 +219,7 @@ def _reference(section: Section, column_type: ColumnType, problems: Problems) ->
     if _refuse_double(section, column_type):
         return None
     if "bounds" in section:
-        section.problem(
-            "bounds", f"{section.path} has both keys and bounds", "keep the keys: bounds follow from them"
-        )
+        section.problem("bounds", f"{section.path} has both keys and bounds", "keep the keys: bounds follow from them")
     inner = section.section("keys", "keys", "keys: {from: regions.region}")
     if inner is None or not inner.require("from", "write keys: {from: regions.region}"):
         return None
@@ -258,23 +243,17 @@ def _read_keys(section: Section, column_type: ColumnType, problems: Problems) ->
     if node is None or isinstance(node, Mapping) or _refuse_double(section, column_type):
         return None
     if not isinstance(node, Sequence):
-        problems.add(
-            node.line, f"{section.path}: keys must be a list, found {found(node)}", "write keys: [a, b, c]"
-        )
+        problems.add(node.line, f"{section.path}: keys must be a list, found {found(node)}", "write keys: [a, b, c]")
         return None
     if not node.items:
-        problems.add(
-            node.line, f"{section.path}: the list of keys is empty", "list at least one key, or remove keys"
-        )
+        problems.add(node.line, f"{section.path}: the list of keys is empty", "list at least one key, or remove keys")
         return None
     seen: dict[Key, tuple[Scalar, Key]] = {}
     for item in node.items:
         if isinstance(item, Scalar):
             _add_key(seen, item, column_type, section.path, problems)
         else:
-            problems.add(
-                item.line, f"a key of {section.path} must be a value, found {found(item)}", "write one value"
-            )
+            problems.add(item.line, f"a key of {section.path} must be a value, found {found(item)}", "write one value")
     return tuple(key for _, key in seen.values()) or None
 
 
@@ -293,9 +272,7 @@ def _add_key(
     same = unicodedata.normalize("NFC", key) if isinstance(key, str) else key
     earlier, _ = seen.setdefault(same, (item, key))
     if earlier is not item:
-        other_form = (
-            " after Unicode normalisation (NFC)" if isinstance(key, str) and earlier.text != key else ""
-        )
+        other_form = " after Unicode normalisation (NFC)" if isinstance(key, str) and earlier.text != key else ""
         problems.add(
             item.line,
             f"{path}: the key {quoted(item.written)} is listed twice{other_form}, "
@@ -331,9 +308,7 @@ def _number(node: Node, what: str) -> Fraction:
 def _integer(node: Node, _: ColumnType, what: str) -> int:
     number = _number(node, what)
     if number.denominator != 1:
-        raise _Wrong(
-            f"{what} must be a whole number, found {found(node)}", "write a whole number, or another type"
-        )
+        raise _Wrong(f"{what} must be a whole number, found {found(node)}", "write a whole number, or another type")
     if not BIGINT[0] <= number <= BIGINT[1]:
         raise _Wrong(f"{what} is {found(node)}, beyond BIGINT", f"stay between {BIGINT[0]} and {BIGINT[1]}")
     return int(number)
@@ -343,9 +318,7 @@ def _exact_decimal(node: Node, column_type: ColumnType, what: str) -> Fraction:
     number = _number(node, what)
     precision, scale = column_type.precision or 0, column_type.scale or 0
     if (number * 10**scale).denominator != 1:
-        raise _Wrong(
-            f"{what} is {found(node)}, which has more decimals than {scale}", "round it, or change the type"
-        )
+        raise _Wrong(f"{what} is {found(node)}, which has more decimals than {scale}", "round it, or change the type")
     if abs(number) >= 10 ** (precision - scale):
         name = f"decimal({precision},{scale})"
         raise _Wrong(
@@ -376,9 +349,7 @@ def _date(node: Node, _: ColumnType, what: str) -> dt.date:
             return dt.date.fromisoformat(text)
     except ValueError:
         pass
-    raise _Wrong(
-        f"{what} must be a date, found {found(node)}", "write year-month-day, for example 2020-12-31"
-    )
+    raise _Wrong(f"{what} must be a date, found {found(node)}", "write year-month-day, for example 2020-12-31")
 
 
 def _timestamp(node: Node, _: ColumnType, what: str) -> dt.datetime:

@@ -77,9 +77,7 @@ class _Stop(Exception):
     """What follows can't be read."""
 
 
-def compose(
-    text: str, environ: Environment[str, str], problems: Problems
-) -> tuple[Node | None, dict[str, str]]:
+def compose(text: str, environ: Environment[str, str], problems: Problems) -> tuple[Node | None, dict[str, str]]:
     """The tree of the one document in the text, and the environment variables that it uses."""
     builder = _Builder(environ, problems)
     try:
@@ -120,9 +118,7 @@ def _report_syntax(error: yaml.MarkedYAMLError, text: str, problems: Problems) -
     elif "mapping values are not allowed" in what or "could not find expected ':'" in what:
         hint = "check the indentation, write a space after each colon, and quote text that contains ': '"
     else:
-        hint = (
-            "check indentation, brackets and quotes; quote text that begins with one of @ ` % & * ! | > { ["
-        )
+        hint = "check indentation, brackets and quotes; quote text that begins with one of @ ` % & * ! | > { ["
     problems.add(mark.line + 1 if mark else 0, f"not valid YAML: {printable(what, 120)}", hint)
 
 
@@ -168,9 +164,7 @@ class _Builder:
             )
             raise _Stop
         if event.version and tuple(event.version) < (1, 2):
-            self._problems.add(
-                self.line, "the file asks for YAML 1.1", "remove the %YAML line: a policy is YAML 1.2"
-            )
+            self._problems.add(self.line, "the file asks for YAML 1.1", "remove the %YAML line: a policy is YAML 1.2")
 
     def _refuse_tag(self, tag: str | None) -> None:
         if tag is not None:
@@ -302,9 +296,7 @@ class _Builder:
             parts.append(found or "")
         text = "".join([*parts, written[end:]])
         if _UNSTORABLE.search(text):
-            self._problems.add(
-                self.line, f"{quoted(written)} contains a NUL or half a surrogate pair", "remove it"
-            )
+            self._problems.add(self.line, f"{quoted(written)} contains a NUL or half a surrogate pair", "remove it")
             usable = False
         return text if usable else None
 

@@ -41,9 +41,7 @@ class Problems:
 def printable(text: str, limit: int = 80) -> str:
     """The text with everything that a terminal can't show escaped, and cut where it is long."""
     cut = text if len(text) <= limit else text[:limit] + "…"
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in cut
-    )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in cut)
 
 
 def quoted(text: str) -> str:

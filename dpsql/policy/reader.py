@@ -76,9 +76,7 @@ def _read_text(path: str, problems: Problems) -> str | None:
 
 def _decode(data: bytes, problems: Problems) -> str | None:
     if len(data) > MAX_BYTES:
-        problems.add(
-            0, f"the policy is longer than {MAX_BYTES} bytes", "take long lists of keys from a public table"
-        )
+        problems.add(0, f"the policy is longer than {MAX_BYTES} bytes", "take long lists of keys from a public table")
         return None
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         problems.add(1, "the policy begins with a byte order mark", "save it as UTF-8 without BOM")
@@ -148,20 +146,14 @@ def _read_privacy(top: Section) -> tuple[PrivacySettings, str | None]:
 
 
 def _check_epsilons(section: Section, settings: PrivacySettings) -> None:
-    """min_epsilon <= epsilon <= max_epsilon."""
-    epsilon, lowest = _decimal(settings.epsilon), _decimal(settings.min_epsilon)
+    """epsilon <= max_epsilon, and a floor of the charge that the ledger can hold."""
+    epsilon = _decimal(settings.epsilon)
     if settings.max_epsilon is not None and settings.epsilon > settings.max_epsilon:
         highest = _decimal(settings.max_epsilon)
         section.problem(
             "epsilon" if "epsilon" in section else "max_epsilon",
             f"privacy.epsilon {epsilon} is above max_epsilon {highest}",
             f"write epsilon: {highest} or less",
-        )
-    if settings.min_epsilon > settings.epsilon:
-        section.problem(
-            "epsilon" if "epsilon" in section else "min_epsilon",
-            f"privacy.epsilon {epsilon} is below min_epsilon {lowest}, the least that a query is charged",
-            f"write min_epsilon: {epsilon} or less, or a larger epsilon",
         )
     if settings.min_epsilon < LEDGER_STEP:
         section.problem(
@@ -214,9 +206,7 @@ def _read_analyst(name: Scalar, node: Node, problems: Problems) -> Limit | None:
         )
         return None
     path = f"budget.analysts.{quoted(name.written)[1:-1]}"
-    section = section_of(
-        name, node, path, "an analyst", "{epsilon: 5}, or {epsilon: 5, per: month}", problems
-    )
+    section = section_of(name, node, path, "an analyst", "{epsilon: 5}, or {epsilon: 5, per: month}", problems)
     if section is None:
         return None
     section.require("epsilon", "write for example epsilon: 5; epsilon: 0 allows no query")

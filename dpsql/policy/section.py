@@ -86,9 +86,7 @@ def check_name(name: Scalar, what: str, problems: Problems) -> bool:
             "write the name without them",
         )
     elif len(text) > MAX_NAME:
-        problems.add(
-            name.line, f"the name {shown} is longer than {MAX_NAME} characters", "write a shorter one"
-        )
+        problems.add(name.line, f"the name {shown} is longer than {MAX_NAME} characters", "write a shorter one")
     elif text.lower().startswith(RESERVED):
         problems.add(
             name.line,
@@ -105,9 +103,7 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
-def unique_names(
-    items: Iterable[tuple[Scalar, Node]], what: str, problems: Problems
-) -> list[tuple[Scalar, Node]]:
+def unique_names(items: Iterable[tuple[Scalar, Node]], what: str, problems: Problems) -> list[tuple[Scalar, Node]]:
     """The items whose names can be used, without those that differ from an earlier one in case only."""
     first: dict[str, Scalar] = {}
     kept: list[tuple[Scalar, Node]] = []
@@ -227,9 +223,7 @@ class Section:
             return node.value
         meant = similar(node.text, options) if isinstance(node, Scalar) else None
         hint = f"did you mean {quoted(meant)}?" if meant else f"write {one_of(options)}"
-        self._problems.add(
-            node.line, f"{self.where(key)} must be {one_of(options)}, found {found(node)}", hint
-        )
+        self._problems.add(node.line, f"{self.where(key)} must be {one_of(options)}, found {found(node)}", hint)
         return None
 
     def mapping(self, key: str, example: str) -> Mapping | None:
@@ -251,9 +245,7 @@ class Section:
         return Section(node, self.line_of(key), self.where(key), kind, self._problems)
 
 
-def section_of(
-    name: Scalar, node: Node, path: str, kind: str, example: str, problems: Problems
-) -> Section | None:
+def section_of(name: Scalar, node: Node, path: str, kind: str, example: str, problems: Problems) -> Section | None:
     """The section that stands under a name of the owner's choice."""
     if is_unusable(node):
         return None

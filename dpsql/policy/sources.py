@@ -50,9 +50,7 @@ def read_engine(top: Section, base: str) -> str | None:
         return None
     location = absolute(base, path)
     if problem := _unreadable(location):
-        top.problem(
-            "engine", f"the engine's file {printable(location, 200)} {problem}", "correct the path in engine"
-        )
+        top.problem("engine", f"the engine's file {printable(location, 200)} {problem}", "correct the path in engine")
         return None
     return _PREFIX + location
 
@@ -77,9 +75,7 @@ def read_source(table: Section, base: str, engine: str | None) -> Source | None:
     if text is None:
         return None
     if "://" in text:
-        table.problem(
-            "source", f"{table.where('source')} is a URL, {quoted(text)}", "write the path of a local file"
-        )
+        table.problem("source", f"{table.where('source')} is a URL, {quoted(text)}", "write the path of a local file")
         return None
     extension = os.path.splitext(text)[1].lower()
     if extension in _FILE_KINDS:
@@ -98,17 +94,13 @@ def _file(table: Section, kind: SourceKind, location: str) -> Source | None:
     where, shown = table.where("source"), printable(location, 200)
     if os.path.exists(location) or not _GLOB.search(location):
         if problem := _unreadable(location):
-            table.problem(
-                "source", f"{where}: {shown} {problem}", "correct the path; it is relative to the policy"
-            )
+            table.problem("source", f"{where}: {shown} {problem}", "correct the path; it is relative to the policy")
             return None
     elif location.count("**") > 1:
         table.problem("source", f"{where} has more than one **", "keep one **")
         return None
     elif next(glob.iglob(location, recursive=True), None) is None:
-        table.problem(
-            "source", f"{where}: no file matches {shown}", "correct the glob; it is relative to the policy"
-        )
+        table.problem("source", f"{where}: no file matches {shown}", "correct the glob; it is relative to the policy")
         return None
     return Source(kind, location)
 
@@ -149,8 +141,6 @@ def read_ledger(top: Section, base: str, others: dict[str, str]) -> str | None:
         )
         return None
     if location in others:
-        top.problem(
-            "ledger", f"ledger {quoted(text)} is also {others[location]}", "give the ledger a file of its own"
-        )
+        top.problem("ledger", f"ledger {quoted(text)} is also {others[location]}", "give the ledger a file of its own")
         return None
     return location

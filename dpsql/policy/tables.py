@@ -60,9 +60,7 @@ def _read_table(
     node = section.mapping("columns", example)
     for column_name, value in unique_names(node.items if node else (), "a column", problems):
         path = f"{section.path}.{quoted(column_name.written)[1:-1]}"
-        inner = section_of(
-            column_name, value, path, "a column", "{type: integer, bounds: [0, 100]}", problems
-        )
+        inner = section_of(column_name, value, path, "a column", "{type: integer, bounds: [0, 100]}", problems)
         column, reference = read_column(inner, column_name.text, problems) if inner else (None, None)
         if column is not None:
             columns[column_name.text.lower()] = column
@@ -98,9 +96,7 @@ def _check_unit(section: Section) -> None:
         )
 
 
-def _resolve(
-    reference: _Reference, tables: dict[str, Table], declared: Mapping | None, problems: Problems
-) -> None:
+def _resolve(reference: _Reference, tables: dict[str, Table], declared: Mapping | None, problems: Problems) -> None:
     """Look up the public column that the keys come from, and note it in the column."""
     splits = _splits(reference.text)
     if not splits:
@@ -126,9 +122,7 @@ def _splits(text: str) -> list[tuple[str, str]]:
     return [(text[:i].lower(), text[i + 1 :].lower()) for i in dots if text[:i] and text[i + 1 :]]
 
 
-def _check_target(
-    reference: _Reference, target: tuple[str, str], tables: dict[str, Table], problems: Problems
-) -> None:
+def _check_target(reference: _Reference, target: tuple[str, str], tables: dict[str, Table], problems: Problems) -> None:
     table, owner = tables[target[0]], tables[reference.table]
     column = owner.columns[reference.column]
     source = table.columns.get(target[1])

@@ -40,4 +40,4 @@ def joint_bound(parts: tuple[Part, ...], cells: int) -> Fraction:
     output by at most ε times this bound (Dwork, McSherry, Nissim, Smith 2006, applied to the rescaled vector).
     """
     rows = [(0, 0), (1, 0), (1, cells)]
-    return max(sum(Fraction(abs(part.of_row(*row)), part.unit) for part in parts) for row in rows)
+    return max(sum((Fraction(abs(part.of_row(*row)), part.unit) for part in parts), Fraction(0)) for row in rows)

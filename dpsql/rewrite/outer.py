@@ -8,47 +8,57 @@ words of the generated text: what is checked is what runs.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import UnsupportedQuery
-from dpsql.expressions import EPOCH, position_of, refuse, show
+from dpsql.expressions import position_of, refuse, show
 from dpsql.plan import Plan
 from dpsql.query import half_width_name, number_name
 
 _SYNTAX = frozenset(
-    """ALL AND ANY AS BETWEEN BY CASE CAST CROSS DECIMAL DISTINCT ELSE END ESCAPE EXCEPT EXISTS EXTRACT FILTER FIRST
-    FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LAST LEFT LIKE LIMIT MATERIALIZED NOT NULLS OFFSET
-    ON OR ORDER OUTER OVER PARTITION QUALIFY RIGHT SELECT SOME THEN TRY_CAST UNION USING VALUES VARCHAR WHEN WHERE
-    WINDOW WITH""".split()
+    """
+    ALL AND ANY AS BETWEEN BY CASE CAST CROSS DECIMAL DISTINCT ELSE END ESCAPE EXCEPT EXISTS EXTRACT FILTER
+    FIRST FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LAST LEFT LIKE LIMIT MATERIALIZED
+    NOT NULLS OFFSET ON OR ORDER OUTER OVER PARTITION QUALIFY RIGHT SELECT SOME THEN TRY_CAST UNION USING
+    VALUES VARCHAR WHEN WHERE WINDOW WITH
+    """.split()
 )
 
 SCALAR_FUNCTIONS = frozenset(
-    """abs acos acosh ascii asin asinh atan atan2 atanh cbrt ceil ceiling century char_length character_length chr
-    coalesce concat concat_ws contains cos cosh cot date_diff date_part date_sub date_trunc datediff datepart datesub
-    datetrunc day dayname dayofmonth dayofweek dayofyear decade degrees editdist3 ends_with epoch epoch_ms epoch_ns
-    epoch_us era even exp factorial floor fmod gamma gcd greatest greatest_common_divisor hamming hour if ifnull instr
-    isfinite isinf isnan isodow isoyear jaccard jaro_similarity jaro_winkler_similarity julian last_day lcase lcm least
-    least_common_multiple left len length levenshtein lgamma ln log log10 log2 lower ltrim make_date make_time
-    make_timestamp microsecond millennium millisecond minute mod month monthname multiply nextafter nullif ord pi
-    position pow power prefix quarter radians regexp_extract regexp_full_match regexp_matches reverse right round
-    round_even rtrim second sign signbit sin sinh sqrt starts_with strftime strip_accents strlen strpos subtract substr
-    substring suffix tan tanh time_bucket to_days to_hours to_minutes to_months to_seconds to_weeks to_years translate
-    trim trunc try_strptime typeof ucase unicode upper week weekday weekofyear xor year yearweek add divide
+    """
+    abs acos acosh ascii asin asinh atan atan2 atanh cbrt ceil ceiling century char_length character_length
+    chr coalesce concat concat_ws contains cos cosh cot date_diff date_part date_sub date_trunc datediff
+    datepart datesub datetrunc day dayname dayofmonth dayofweek dayofyear decade degrees editdist3 ends_with
+    epoch epoch_ms epoch_ns epoch_us era even exp factorial floor fmod gamma gcd greatest
+    greatest_common_divisor hamming hour if ifnull instr isfinite isinf isnan isodow isoyear jaccard
+    jaro_similarity jaro_winkler_similarity julian last_day lcase lcm least least_common_multiple left len
+    length levenshtein lgamma ln log log10 log2 lower ltrim make_date make_time make_timestamp microsecond
+    millennium millisecond minute mod month monthname multiply nextafter nullif ord pi position pow power
+    prefix quarter radians regexp_extract regexp_full_match regexp_matches reverse right round round_even
+    rtrim second sign signbit sin sinh sqrt starts_with strftime strip_accents strlen strpos subtract substr
+    substring suffix tan tanh time_bucket to_days to_hours to_minutes to_months to_seconds to_weeks to_years
+    translate trim trunc try_strptime typeof ucase unicode upper week weekday weekofyear xor year yearweek add
+    divide
     """.split()
 )
 AGGREGATE_FUNCTIONS = frozenset(
-    """any_value approx_count_distinct arbitrary arg_max arg_min argmax argmin avg bit_and bit_or bit_xor bool_and
-    bool_or corr count count_if count_star countif covar_pop covar_samp entropy favg first fsum kurtosis kurtosis_pop
-    last mad max max_by mean median min min_by mode product quantile quantile_cont quantile_disc percentile_cont
-    percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy sem
-    skewness stddev stddev_pop stddev_samp string_agg sum var_pop var_samp variance listagg group_concat
+    """
+    any_value approx_count_distinct arbitrary arg_max arg_min argmax argmin avg bit_and bit_or bit_xor
+    bool_and bool_or corr count count_if count_star countif covar_pop covar_samp entropy favg first fsum
+    kurtosis kurtosis_pop last mad max max_by mean median min min_by mode product quantile quantile_cont
+    quantile_disc percentile_cont percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2
+    regr_slope regr_sxx regr_sxy regr_syy sem skewness stddev stddev_pop stddev_samp string_agg sum var_pop
+    var_samp variance listagg group_concat
     """.split()
 )
 WINDOW_FUNCTIONS = frozenset(
-    "cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number".split()
+    """
+    cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number
+    """.split()
 )
 FUNCTIONS = SCALAR_FUNCTIONS | AGGREGATE_FUNCTIONS | WINDOW_FUNCTIONS
 
@@ -70,7 +80,7 @@ MAX_INTERVAL_CHARACTERS = 60
 LIMIT_ROWS = 10**9
 
 
-def render(tree: exp.Expression) -> str:
+def render(tree: exp.Expr) -> str:
     """The text that the scratch engine runs, or a refusal that names what isn't allowed."""
     for node in tree.walk():
         if isinstance(node, exp.Values):
@@ -79,16 +89,20 @@ def render(tree: exp.Expression) -> str:
             raise refuse(node, f"{show(node)} isn't supported", "use plain SQL over the released numbers")
         if isinstance(node, exp.Anonymous) and not isinstance(node.this, str):
             raise refuse(node, f"{show(node)} isn't supported", "write the function's name without quotes")
-        if isinstance(node, (exp.Limit, exp.Offset)) and not isinstance(node.expression, exp.Literal):
+        if isinstance(node, (exp.Limit, exp.Offset)) and not _whole(node.expression):
             raise refuse(node, f"{show(node)} must be a whole number", "write LIMIT 10")
     text = tree.sql("duckdb", comments=False, identify=True)
     _check_words(tree, text)
     return text
 
 
-def _check_words(tree: exp.Expression, text: str) -> None:
+def _whole(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 19
+
+
+def _check_words(tree: exp.Expr, text: str) -> None:
     tokens = sqlglot.Dialect.get_or_raise("duckdb").tokenize(text)
-    for token, following in zip(tokens, tokens[1:], strict=False):
+    for token, following in itertools.pairwise(tokens):
         if following.token_type is not TokenType.L_PAREN or token.token_type is TokenType.IDENTIFIER:
             continue
         word = token.text
@@ -101,20 +115,20 @@ def _check_words(tree: exp.Expression, text: str) -> None:
         )
 
 
-def _position(tree: exp.Expression, word: str) -> int | None:
+def _position(tree: exp.Expr, word: str) -> int | None:
     for node in tree.find_all(exp.Func):
         if node.sql("duckdb").upper().startswith(word.upper() + "("):
             return position_of(node)
     return None
 
 
-def without_clock(tree: exp.Expression, today: dt.date) -> exp.Expression:
+def without_clock(tree: exp.Expr, today: dt.date) -> exp.Expr:
     """CURRENT_DATE as the literal that the compiler was given."""
     literal = exp.cast(exp.Literal.string(today.isoformat()), "DATE")
     return tree.transform(lambda n: literal.copy() if isinstance(n, exp.CurrentDate) else n)
 
 
-def with_half_widths(plan: Plan) -> tuple[exp.Expression, tuple[tuple[int, int], ...]]:
+def with_half_widths(plan: Plan) -> tuple[exp.Expr, tuple[tuple[int, int], ...]]:
     """The outer query with the half-widths that depend on the answer as extra columns at its end.
 
     Only where the root SELECT reads a release itself and keeps its rows apart (no DISTINCT). Returns the (position in
@@ -139,7 +153,7 @@ def with_half_widths(plan: Plan) -> tuple[exp.Expression, tuple[tuple[int, int],
     return root, wanted
 
 
-def direct_release(root: exp.Expression) -> int | None:
+def direct_release(root: exp.Expr) -> int | None:
     """The number of the release that a SELECT reads directly, None where it reads anything else."""
     start = root.args.get("from_")
     if start is None or root.args.get("joins") or not isinstance(start.this, exp.Table):
@@ -148,7 +162,7 @@ def direct_release(root: exp.Expression) -> int | None:
     return int(number) if prefix == "_dpsql_release" and number.isdigit() else None
 
 
-def direct_numbers(root: exp.Expression) -> tuple[tuple[int, int], ...]:
+def direct_numbers(root: exp.Expr) -> tuple[tuple[int, int], ...]:
     """(position, number) of each result column that is a released number as it stands."""
     found = []
     for position, item in enumerate(root.args.get("expressions") or []):
@@ -158,6 +172,3 @@ def direct_numbers(root: exp.Expression) -> tuple[tuple[int, int], ...]:
             if number_name(0).startswith(prefix + "_") and prefix and number.isdigit():
                 found.append((position, int(number)))
     return tuple(found)
-
-
-__all__ = ["EPOCH", "FUNCTIONS", "direct_numbers", "direct_release", "render", "with_half_widths", "without_clock"]

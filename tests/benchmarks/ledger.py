@@ -59,9 +59,7 @@ def show(name: str, taken: list[float], rate: float) -> float:
 def charge_in_processes(path: Path, processes: int, times: int) -> tuple[list[float], float]:
     """Milliseconds of each charge, and charges per second, of processes that charge at the same time."""
     command = [sys.executable, __file__, "--charge", str(path), str(times)]
-    running = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)
-    ]
+    running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(processes)]
     for each in running:
         assert each.stdout is not None
         each.stdout.readline()  # ready

@@ -1,0 +1,25 @@
+"""Expressions over private columns: the allow-list, the types, the value sets, and SQL that can't fail.
+
+Importing the package fills the allow-list: each module registers the handlers of its node classes.
+"""
+
+from dpsql.expressions import casts, choices, conditions, dates, numbers, text  # registers handlers
+from dpsql.expressions.compiler import Compiler, Typed, connector_terms, position_of, refuse, show, supported
+from dpsql.expressions.narrowing import narrow
+
+__all__ = [
+    "Compiler",
+    "Typed",
+    "casts",
+    "choices",
+    "conditions",
+    "connector_terms",
+    "dates",
+    "narrow",
+    "numbers",
+    "position_of",
+    "refuse",
+    "show",
+    "supported",
+    "text",
+]

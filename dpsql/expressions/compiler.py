@@ -1,0 +1,281 @@
+"""Expressions over private columns: the allow-list, the types, the value sets, and SQL that can't fail.
+
+`Compiler.value` turns an analyst's expression over the columns of one private table into a `Typed`: DuckDB SQL that
+gives a value on every row, whatever the row holds, with its value set. What has no handler here is refused.
+
+Why it can't fail (an error on one row would tell that the row exists):
+- every leaf column is clipped to its value set before anything is computed from it, NaN read as NULL, so the range of
+  each operation is known from the policy and the query alone (`ValueSet.machine`);
+- integers are added and multiplied in BIGINT where that range fits, else in HUGEINT, else the query is refused;
+  decimals in a DECIMAL of proven width, else in DOUBLE, which never raises;
+- casts are TRY_CAST, divisors NULLIF(…, 0), and only functions that are total over their whole argument type are here.
+
+A comparison of a column with a constant reads the raw value: it computes nothing that could fail.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.errors import DatabaseError, NotReleasable, UnknownColumn, UnsupportedQuery
+from dpsql.expressions.literals import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    MAX_DIGITS,
+    MAX_LITERAL_CHARACTERS,
+    TEXT,
+    clip,
+    double_sql,
+    literal_sql,
+    paren,
+)
+from dpsql.policy import ColumnType, Kind
+from dpsql.valueset import (
+    EPOCH,
+    Literal,
+    ValueSet,
+    constant,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Total SQL with what is known of its values. `raw`: the bare column, where the expression is one."""
+
+    sql: exp.Expr
+    set: ValueSet
+    raw: exp.Expr | None = None
+
+    @property
+    def source(self) -> exp.Expr:
+        """What to read where the reader clips for itself: the bare column, else the total expression."""
+        return self.sql if self.raw is None else self.raw
+
+    @property
+    def kind(self) -> Kind:
+        return self.set.kind
+
+    @property
+    def is_constant(self) -> bool:
+        return self.set.values is not None and not any(self.sql.find_all(exp.Column))
+
+
+Handler = Callable[["Compiler", exp.Expr], Typed]
+_HANDLERS: dict[type[exp.Expr], tuple[Handler, frozenset[str]]] = {}
+
+
+def handles(*classes: type[exp.Expr], args: str = "this expression") -> Callable[[Handler], Handler]:
+    """Register a handler for node classes and the arguments that such a node may carry: any other is refused."""
+
+    def register(handler: Handler) -> Handler:
+        for cls in classes:
+            _HANDLERS[cls] = handler, frozenset(args.split())
+        return handler
+
+    return register
+
+
+def supported() -> tuple[type[exp.Expr], ...]:
+    """The node classes of the allow-list, for documentation and tests."""
+    return tuple(_HANDLERS)
+
+
+def position_of(node: exp.Expr) -> int | None:
+    """Offset in the SQL text of the first token that the parser tied to this node, to one below it or around it."""
+    around: exp.Expr | None = node
+    while around is not None:
+        starts: list[int] = [n.meta["start"] for n in around.walk() if "start" in n.meta]
+        if starts:
+            return min(starts)
+        around = around.parent
+    return None
+
+
+def refuse(
+    node: exp.Expr, message: str, hint: str | None = None, error: type[DatabaseError] = UnsupportedQuery
+) -> DatabaseError:
+    return error(message, hint=hint, position=position_of(node))
+
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def show(node: exp.Expr, limit: int = 60) -> str:
+    """The analyst's expression, shortened, for a message."""
+    plain = node.copy()
+    for identifier in plain.find_all(exp.Identifier):
+        identifier.set("quoted", not _PLAIN_NAME.fullmatch(identifier.name))
+    text = plain.sql("duckdb")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """Compiles expressions over one private table's columns.
+
+    columns   value set of each column by lower-case name, as narrowed by the query's filters
+    table     the table's name, for messages
+    today     what CURRENT_DATE means
+    """
+
+    columns: Mapping[str, ValueSet]
+    table: str
+    today: dt.date
+
+    def value(self, node: exp.Expr) -> Typed:
+        """The total SQL and value set of an expression, or a refusal."""
+        entry = _HANDLERS.get(type(node))
+        if entry is None:
+            raise unsupported(node)
+        handler, allowed = entry
+        for name, argument in node.args.items():
+            if argument and name not in allowed:
+                raise refuse(node, f"{show(node)} has an option that isn't supported over private rows")
+        return handler(self, node)
+
+    def predicate(self, node: exp.Expr) -> exp.Expr:
+        """A condition as total SQL, NULL where it is unknown."""
+        typed = self.value(node)
+        if typed.kind is not Kind.BOOLEAN:
+            raise refuse(node, f"{show(node)} is used as a condition but is not boolean", "compare it with a value")
+        return typed.sql
+
+    def with_columns(self, columns: Mapping[str, ValueSet]) -> Compiler:
+        return replace(self, columns=columns)
+
+    def constant(self, node: exp.Expr) -> tuple[Literal, ColumnType] | None:
+        """The value of an expression without columns where it is known here, else None."""
+        if any(node.find_all(exp.Column)):
+            return None
+        try:
+            typed = self.value(node)
+        except DatabaseError:
+            return None
+        values = typed.set.values
+        if values is None or len(values) > 1:
+            return None
+        return (values[0] if values else None), typed.set.type
+
+
+def unsupported(node: exp.Expr) -> DatabaseError:
+    if isinstance(node, (exp.Subquery, exp.Select, exp.Exists)):
+        return refuse(node, "a subquery inside an expression over private rows isn't supported", _SUBQUERY_HINT)
+    if isinstance(node, exp.AggFunc):
+        return refuse(
+            node,
+            f"{show(node)} stands where a value of one row is needed",
+            "compute the aggregate in a subquery in FROM, and use it outside",
+        )
+    if isinstance(node, exp.Window):
+        return refuse(
+            node,
+            f"the window function {show(node)} would read private rows",
+            "aggregate in a subquery, then use the window function on its result",
+        )
+    if isinstance(node, exp.Star):
+        return refuse(
+            node, "* stands for private rows, which are never returned", "name columns inside COUNT, SUM or AVG",
+            NotReleasable,
+        )  # fmt: skip
+    name = node.name if isinstance(node, exp.Anonymous) else show(node)
+    what = f"the function {name}" if isinstance(node, exp.Func) else name
+    return refuse(node, f"{what} isn't on the list of expressions allowed over private rows", SUPPORTED_HINT)
+
+
+_SUBQUERY_HINT = "write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q"
+SUPPORTED_HINT = (
+    "over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, "
+    "ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH"
+)
+
+
+# ---- leaves
+
+
+@handles(exp.Column, args="this table")
+def _column(compiler: Compiler, node: exp.Expr) -> Typed:
+    value_set = _column_set(compiler, node)
+    column = exp.column(node.name, quoted=True)
+    return Typed(clip(column, value_set), value_set, column)
+
+
+def _column_set(compiler: Compiler, node: exp.Expr) -> ValueSet:
+    value_set = compiler.columns.get(node.name)
+    if value_set is None:
+        raise UnknownColumn(f"column {node.name} does not exist in {compiler.table}", position=position_of(node))
+    return value_set
+
+
+@handles(exp.Literal, args="this is_string")
+def _literal(_: Compiler, node: exp.Expr) -> Typed:
+    text = node.name
+    if len(text) > MAX_LITERAL_CHARACTERS:
+        raise refuse(node, "a literal is too long")
+    if node.args.get("is_string"):
+        return Typed(exp.Literal.string(text), constant(text, TEXT))
+    return _number_literal(node, text)
+
+
+def _number_literal(node: exp.Expr, text: str) -> Typed:
+    lowered = text.lower()
+    if not all(c in "0123456789.e+-" for c in lowered) or len(text) > 400:
+        raise refuse(node, f"the number {text[:20]} isn't written in plain decimal digits")
+    if "e" in lowered:
+        if math.isinf(float(text)):
+            raise refuse(node, f"the number {text} is too large")
+        return Typed(double_sql(Fraction(float(text))), constant(Fraction(float(text)), DOUBLE))
+    whole, _, part = text.partition(".")
+    value = Fraction(text if whole else "0" + text) if text != "." else Fraction(0)
+    if len(whole.lstrip("0")) + len(part) > MAX_DIGITS - 1:
+        raise refuse(node, f"the number {text[:20]}… has too many digits", "use at most 37 digits, or an exponent")
+    kind = ColumnType(Kind.DECIMAL, MAX_DIGITS, len(part)) if part else INTEGER
+    sql = exp.Literal.number(text if whole else "0" + text)
+    return Typed(sql, constant(int(value) if value.denominator == 1 else value, kind))
+
+
+@handles(exp.Boolean, args="this")
+def _boolean(_: Compiler, node: exp.Expr) -> Typed:
+    value = bool(node.this)
+    return Typed(exp.Boolean(this=value), constant(value, BOOLEAN))
+
+
+@handles(exp.Null, args="")
+def _null(_: Compiler, node: exp.Expr) -> Typed:
+    return Typed(exp.Null(), constant(None, INTEGER))
+
+
+@handles(exp.CurrentDate, args="")
+def _current_date(compiler: Compiler, node: exp.Expr) -> Typed:
+    value = (compiler.today - EPOCH).days
+    return Typed(literal_sql(value, DATE), constant(value, DATE))
+
+
+@handles(exp.Paren, args="this")
+def _paren(compiler: Compiler, node: exp.Expr) -> Typed:
+    inner = compiler.value(node.this)
+    return Typed(paren(inner.sql), inner.set)
+
+
+def is_null(typed: Typed) -> bool:
+    return typed.set.values == ()
+
+
+def connector_terms(node: exp.Expr, cls: type[exp.Expr]) -> list[exp.Expr]:
+    """The terms of a chain of AND or OR, in order, whatever its depth."""
+    terms, stack = [], [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, cls):
+            stack += [top.args["expression"], top.this]
+        else:
+            terms.append(top)
+    return terms

@@ -1,0 +1,282 @@
+"""Dates and times: parts, truncation, differences, + and - (which numbers share)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.expressions.choices import as_timestamp, literal_as
+from dpsql.expressions.compiler import Compiler, Typed, handles, refuse, show, unsupported
+from dpsql.expressions.literals import DATE, INTEGER, TIMESTAMP, cast, clip, func, literal_sql
+from dpsql.expressions.numbers import arithmetic, binary
+from dpsql.policy import Kind
+from dpsql.valueset import (
+    DAY_MICROSECONDS,
+    EPOCH,
+    Interval,
+    Literal,
+    Number,
+    ValueSet,
+    common_grain,
+    constant,
+    machine_range,
+    number,
+)
+
+_PARTS: dict[str, tuple[int, int] | None] = {
+    "year": None,
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "week": (1, 53),
+    "day": (1, 31),
+    "dayofweek": (0, 6),
+    "dow": (0, 6),
+    "isodow": (1, 7),
+    "dayofyear": (1, 366),
+    "doy": (1, 366),
+    "hour": (0, 23),
+    "minute": (0, 59),
+    "second": (0, 59),
+}
+_TIME_PARTS = ("hour", "minute", "second")
+
+
+def _as_day(value: Number, kind: Kind) -> dt.date:
+    days = math.floor(value) if kind is Kind.DATE else math.floor(value / DAY_MICROSECONDS)
+    return EPOCH + dt.timedelta(days=days)
+
+
+def _temporal(compiler: Compiler, node: exp.Expr, operand: exp.Expr) -> Typed:
+    """A date or timestamp; a text literal is read as one."""
+    typed = compiler.value(operand)
+    if typed.kind is Kind.TEXT and typed.is_constant:
+        typed = literal_as(node, typed, TIMESTAMP)
+    if typed.kind not in (Kind.DATE, Kind.TIMESTAMP):
+        raise refuse(operand, f"{show(operand)} is {typed.kind.value}, where {show(node)} needs a date")
+    return typed
+
+
+def _part(compiler: Compiler, node: exp.Expr, part: str, operand: exp.Expr) -> Typed:
+    part = part.lower()
+    if part not in _PARTS:
+        raise refuse(node, f"the date part {part} isn't supported", f"use one of {', '.join(_PARTS)}")
+    typed = _temporal(compiler, node, operand)
+    if part in _TIME_PARTS and typed.kind is Kind.DATE:
+        typed = as_timestamp(typed)
+    span = _PARTS[part]
+    if span is not None:
+        bounds = machine = Interval(Fraction(span[0]), Fraction(span[1]))
+    else:
+        bounds, machine = (
+            i.map(lambda x: Fraction(_as_day(x, typed.kind).year)) for i in (typed.set.bounds, typed.set.machine)
+        )
+    new = ValueSet(INTEGER, bounds, machine, None, Fraction(1), typed.set.nullable, typed.set.null_key)
+    return Typed(cast(func("date_part", exp.Literal.string(part), typed.sql), "BIGINT"), new)
+
+
+@handles(exp.Extract)
+def _extract(compiler: Compiler, node: exp.Expr) -> Typed:
+    return _part(compiler, node, node.this.name, node.expression)
+
+
+@handles(
+    exp.Year, exp.Quarter, exp.Month, exp.Week, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear, exp.Hour,
+    exp.Minute, exp.Second, args="this",
+)  # fmt: skip
+def _named_part(compiler: Compiler, node: exp.Expr) -> Typed:
+    name = {"dayofmonth": "day"}.get(type(node).__name__.lower(), type(node).__name__.lower())
+    return _part(compiler, node, name, node.this)
+
+
+@handles(exp.Anonymous, args="this expressions")
+def _anonymous(compiler: Compiler, node: exp.Expr) -> Typed:
+    name = node.name.lower()
+    if name in ("date_part", "datepart") and len(node.expressions) == 2:
+        part = node.expressions[0]
+        if isinstance(part, exp.Literal) and part.is_string:
+            return _part(compiler, node, part.name, node.expressions[1])
+    raise unsupported(node)
+
+
+_TRUNCATIONS = ("year", "quarter", "month", "week", "day", "hour", "minute")
+
+
+def _truncate(day: dt.date, unit: str) -> dt.date:
+    match unit:
+        case "year":
+            return day.replace(month=1, day=1)
+        case "quarter":
+            return day.replace(month=3 * ((day.month - 1) // 3) + 1, day=1)
+        case "month":
+            return day.replace(day=1)
+        case _:
+            # the week of year 1's first days starts before year 1 has begun
+            return max(dt.date.min, day - dt.timedelta(days=day.weekday())) if day.toordinal() > 7 else dt.date.min
+
+
+MAX_PERIODS = 100_000
+
+
+@handles(exp.TimestampTrunc, exp.DateTrunc, args="this unit zone input_type_preserved")
+def _date_trunc(compiler: Compiler, node: exp.Expr) -> Typed:
+    unit = node.args["unit"].name.lower()
+    if node.args.get("zone") or unit not in _TRUNCATIONS:
+        raise refuse(node, f"{show(node)} isn't supported", f"truncate to one of {', '.join(_TRUNCATIONS)}")
+    typed = _temporal(compiler, node, node.this)
+    if unit in ("hour", "minute"):
+        typed = as_timestamp(typed)
+    per_day = Fraction(1) if typed.kind is Kind.DATE else Fraction(DAY_MICROSECONDS)
+    seconds = {"hour": 3600, "minute": 60}.get(unit)
+
+    def floor(x: Number) -> Number:
+        if seconds:
+            return Fraction(math.floor(x / (seconds * 10**6)) * seconds * 10**6)
+        return Fraction((_truncate(_as_day(x, typed.kind), unit) - EPOCH).days) * per_day
+
+    bounds, machine = typed.set.bounds.map(floor), typed.set.machine.map(floor)
+    values, grain = None, per_day
+    if seconds:
+        grain = Fraction(seconds * 10**6)
+    elif unit != "day" and bounds.bounded:
+        values = _periods(bounds, unit, typed.kind, per_day)
+    new = ValueSet(typed.set.type, bounds, machine, values, grain, typed.set.nullable, typed.set.null_key)
+    truncated = func("date_trunc", exp.Literal.string(unit), typed.sql)
+    return Typed(cast(truncated, typed.kind.value.upper()), new)
+
+
+def _periods(bounds: Interval, unit: str, kind: Kind, per_day: Fraction) -> tuple[Literal, ...] | None:
+    """The starts of all periods in the bounds."""
+    first, last = _as_day(bounds.lower, kind), _as_day(bounds.upper, kind)
+    step = {"year": 366, "quarter": 92, "month": 31, "week": 7}[unit]
+    if (last - first).days // step > MAX_PERIODS:
+        return None
+    starts, day = [], _truncate(first, unit)
+    while day <= last:
+        starts.append(int((day - EPOCH).days * per_day))
+        if (dt.date.max - day).days <= step:
+            break
+        day = _truncate(day + dt.timedelta(days=step), unit)
+    return tuple(starts)
+
+
+@handles(exp.DateDiff, args="this expression unit date_part_boundary big_int")
+def _date_diff(compiler: Compiler, node: exp.Expr) -> Typed:
+    """Boundaries of a unit between two moments; like DuckDB, counted from the second argument of the node."""
+    unit = node.args["unit"].name.lower() if node.args.get("unit") else "day"
+    index = _UNIT_INDEX.get(unit)
+    if index is None:
+        raise refuse(node, f"{show(node)} isn't supported", f"use one of {', '.join(_UNIT_INDEX)}")
+    end, start = _temporal(compiler, node, node.this), _temporal(compiler, node, node.expression)
+
+    def indexed(typed: Typed, i: Interval) -> Interval:
+        return i.map(lambda x: Fraction(index(_as_day(x, typed.kind))))
+
+    bounds = indexed(end, end.set.bounds) - indexed(start, start.set.bounds)
+    machine = indexed(end, end.set.machine) - indexed(start, start.set.machine)
+    nullable = end.set.nullable or start.set.nullable
+    sql = func("date_diff", exp.Literal.string(unit), as_timestamp(start).sql, as_timestamp(end).sql)
+    return Typed(sql, ValueSet(INTEGER, bounds, machine, None, Fraction(1), nullable, nullable))
+
+
+_UNIT_INDEX: dict[str, Callable[[dt.date], int]] = {
+    "day": lambda d: d.toordinal(),
+    "month": lambda d: d.year * 12 + d.month,
+    "quarter": lambda d: d.year * 4 + (d.month - 1) // 3,
+    "year": lambda d: d.year,
+}
+
+_INTERVAL_DAYS: dict[str, tuple[int, int]] = {
+    "day": (1, 1), "week": (7, 7), "month": (28, 31), "quarter": (89, 92), "year": (365, 366),
+}  # fmt: skip
+MAX_INTERVAL = 10_000
+
+
+def _temporal_shift(compiler: Compiler, node: exp.Expr, sign: int) -> Typed | None:
+    """date - date, date ± days, date ± INTERVAL; None where neither side is temporal."""
+    left_node, right_node = node.this, node.expression
+    if isinstance(left_node, exp.Interval) and sign == 1:
+        left_node, right_node = right_node, left_node
+    if isinstance(right_node, exp.Interval):
+        return _plus_interval(compiler, node, left_node, right_node, sign)
+    left, right = compiler.value(left_node), compiler.value(right_node)
+    if left.kind not in (Kind.DATE, Kind.TIMESTAMP):
+        return None
+    if left.kind is right.kind is Kind.DATE and sign == -1:
+        bounds, machine = left.set.bounds - right.set.bounds, left.set.machine - right.set.machine
+        nullable = left.set.nullable or right.set.nullable
+        sql = cast(binary(node, left.sql, right.sql), "BIGINT")
+        return Typed(sql, ValueSet(INTEGER, bounds, machine, None, Fraction(1), nullable, nullable))
+    days = right.set.values[0] if right.is_constant and right.set.values else None
+    if left.kind is Kind.DATE and isinstance(days, int) and abs(days) <= 366 * MAX_INTERVAL:
+        return _shifted(node, left, sign * days, sign * days, exp.Literal.number(abs(days)), days < 0)
+    raise refuse(node, f"{show(node)} isn't supported", "subtract two dates, or add INTERVAL n DAY")
+
+
+def _shifted(node: exp.Expr, typed: Typed, low: int, high: int, amount: exp.Expr, negative: bool = False) -> Typed:
+    unit = 1 if typed.kind is Kind.DATE else DAY_MICROSECONDS
+    shift = Interval(Fraction(min(low, high) * unit), Fraction(max(low, high) * unit))
+    full = machine_range(typed.set.type)
+    bounds, machine = (typed.set.bounds + shift), (typed.set.machine + shift)
+    if typed.is_constant and low == high and typed.set.values:
+        value = int(number(typed.set.values[0])) + low * unit
+        if full.contains(Fraction(value)):
+            return Typed(literal_sql(value, typed.set.type), constant(value, typed.set.type))
+    if negative:
+        node = exp.Sub() if isinstance(node, exp.Add) else exp.Add()
+    raw = binary(node, typed.sql, amount)
+    new = ValueSet(
+        typed.set.type, bounds.intersect(full), machine.intersect(full), None, Fraction(unit), typed.set.nullable,
+        typed.set.null_key,
+    )  # fmt: skip
+    sql = cast(raw, typed.kind.value.upper())
+    return Typed(clip(sql, new) if machine != new.machine else sql, new)
+
+
+def _plus_interval(compiler: Compiler, node: exp.Expr, operand: exp.Expr, interval: exp.Interval, sign: int) -> Typed:
+    typed = _temporal(compiler, node, operand)
+    amount = compiler.constant(interval.this) if interval.this is not None else None
+    text = str(amount[0]) if amount and amount[0] is not None else ""
+    unit = interval.args["unit"].name.lower().removesuffix("s") if interval.args.get("unit") else ""
+    days = _INTERVAL_DAYS.get(unit)
+    if days is None or not text.lstrip("-").isdigit() or abs(int(text)) > MAX_INTERVAL:
+        raise refuse(node, f"{show(interval)} isn't supported", "write INTERVAL 30 DAY (or WEEK, MONTH, QUARTER, YEAR)")
+    count = int(text)
+    literal = exp.Interval(this=exp.Literal.string(str(abs(count))), unit=exp.Var(this=unit.upper()))
+    total = sign * count
+    if typed.is_constant and unit in ("month", "quarter", "year") and typed.set.values:
+        months = total * {"month": 1, "quarter": 3, "year": 12}[unit]
+        moved = _add_months(_as_day(number(typed.set.values[0]), typed.kind), months)
+        if moved is not None and typed.kind is Kind.DATE:
+            value = (moved - EPOCH).days
+            return Typed(literal_sql(value, DATE), constant(value, DATE))
+    return _shifted(node, typed, total * days[0], total * days[1], literal, count < 0)
+
+
+def _add_months(day: dt.date, months: int) -> dt.date | None:
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        return None
+    for last in (day.day, 30, 29, 28):
+        try:
+            return dt.date(year, month + 1, min(day.day, last))
+        except ValueError:
+            continue
+    return None
+
+
+@handles(exp.Add)
+def _add(compiler: Compiler, node: exp.Expr) -> Typed:
+    return _temporal_shift(compiler, node, 1) or arithmetic(
+        compiler, node, Interval.__add__, lambda a, b: common_grain(a, b) or a
+    )
+
+
+@handles(exp.Sub)
+def _sub(compiler: Compiler, node: exp.Expr) -> Typed:
+    return _temporal_shift(compiler, node, -1) or arithmetic(
+        compiler, node, Interval.__sub__, lambda a, b: common_grain(a, b) or a
+    )

@@ -1,0 +1,416 @@
+"""Numbers: + - * / // %, rounding, ABS, SIGN, SQRT, LN, EXP, POWER, in types that hold every result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.errors import DatabaseError, MissingBounds
+from dpsql.expressions.compiler import Compiler, Typed, handles, refuse, show
+from dpsql.expressions.literals import (
+    DOUBLE,
+    INTEGER,
+    MAX_DIGITS,
+    TRUTH,
+    case_when,
+    cast,
+    decimal_sql,
+    double_sql,
+    func,
+    paren,
+)
+from dpsql.policy import ColumnType, Kind
+from dpsql.valueset import (
+    HUGEINT_SAFE,
+    INT64,
+    Interval,
+    Number,
+    ValueSet,
+    constant,
+    number,
+)
+
+
+def number_operands(compiler: Compiler, node: exp.Expr, *operands: exp.Expr) -> list[Typed]:
+    """The operands, each a number (booleans become 0 and 1)."""
+    result = []
+    for operand in operands:
+        typed = compiler.value(operand)
+        if typed.kind is Kind.BOOLEAN:
+            typed = boolean_as_integer(typed)
+        if not typed.set.numeric:
+            raise refuse(operand, f"{show(operand)} is {typed.kind.value}, where {show(node)} needs a number")
+        result.append(typed)
+    return result
+
+
+def as_number(typed: Typed) -> Typed:
+    """A boolean as 0 and 1; anything else as it is."""
+    return boolean_as_integer(typed) if typed.kind is Kind.BOOLEAN else typed
+
+
+def boolean_as_integer(typed: Typed) -> Typed:
+    new = replace(typed.set, type=INTEGER, values=None, bounds=TRUTH, machine=TRUTH, grain=Fraction(1))
+    return Typed(cast(typed.sql, "INTEGER"), new)
+
+
+def digit_count(value: Number) -> int:
+    return len(str(math.floor(max(value, -value))))
+
+
+def decimal_width(value_set: ValueSet) -> int | None:
+    """Digits of the DECIMAL(width, scale) that holds every value, None where there is none."""
+    scale = value_set.type.scale or 0
+    if not value_set.machine.bounded:
+        return None
+    width = max(digit_count(value_set.machine.magnitude) + scale, scale + 1)
+    return width if width <= MAX_DIGITS else None
+
+
+def _as_decimal(typed: Typed, width: int) -> exp.Expr:
+    return cast(typed.sql, f"DECIMAL({width}, {typed.set.type.scale or 0})")
+
+
+def as_double(typed: Typed) -> Typed:
+    if typed.kind is Kind.DOUBLE:
+        return typed
+    return Typed(cast(typed.sql, "DOUBLE"), replace(typed.set, type=DOUBLE))
+
+
+def integer_store(machine: Interval) -> str | None:
+    """The DuckDB integer type in which a result of this range can't overflow, None where there is none."""
+    if machine.lower > -INT64 and machine.upper < INT64:
+        return "BIGINT"
+    if machine.magnitude < HUGEINT_SAFE:
+        return "HUGEINT"
+    return None
+
+
+Operation = Callable[[Interval, Interval], Interval]
+
+
+def arithmetic(
+    compiler: Compiler,
+    node: exp.Expr,
+    operation: Operation,
+    grain: Callable[[Fraction, Fraction], Fraction],
+) -> Typed:
+    """+, - or * in the type that holds the result, whatever the data."""
+    left, right = number_operands(compiler, node, node.this, node.expression)
+    bounds = operation(left.set.bounds, right.set.bounds)
+    machine = operation(left.set.machine, right.set.machine)
+    step = _step(left, right, grain)
+    nullable = left.set.nullable or right.set.nullable
+    kinds = {left.kind, right.kind}
+    if kinds == {Kind.INTEGER}:
+        store = integer_store(machine)
+        if store is None:
+            raise too_wide(compiler, node)
+        a, b = cast(left.sql, store), cast(right.sql, store)
+        return Typed(binary(node, a, b), ValueSet(INTEGER, bounds, machine, None, step, nullable))
+    if Kind.DOUBLE not in kinds and (exact := _exact_decimals(node, left, right)):
+        sql, scale = exact
+        kind = ColumnType(Kind.DECIMAL, MAX_DIGITS, scale)
+        return Typed(sql, ValueSet(kind, bounds, machine, None, step, nullable))
+    left, right = as_double(left), as_double(right)
+    return Typed(binary(node, left.sql, right.sql), ValueSet(DOUBLE, bounds, machine, None, step, nullable))
+
+
+def _step(left: Typed, right: Typed, grain: Callable[[Fraction, Fraction], Fraction]) -> Fraction | None:
+    if left.set.grain is None or right.set.grain is None:
+        return None
+    return grain(left.set.grain, right.set.grain)
+
+
+def _exact_decimals(node: exp.Expr, left: Typed, right: Typed) -> tuple[exp.Expr, int] | None:
+    """A decimal operation of two operands whose widths leave room for the exact result, with the result's scale."""
+    a, b = decimal_width(left.set), decimal_width(right.set)
+    s, t = left.set.type.scale or 0, right.set.type.scale or 0
+    if a is None or b is None:
+        return None
+    product = isinstance(node, exp.Mul)
+    width = a + b if product else max(a - s, b - t) + max(s, t) + 1
+    if width > MAX_DIGITS:
+        return None
+    return binary(node, _as_decimal(left, a), _as_decimal(right, b)), s + t if product else max(s, t)
+
+
+def binary(node: exp.Expr, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return type(node)(this=paren(left), expression=paren(right))
+
+
+def too_wide(compiler: Compiler, node: exp.Expr) -> DatabaseError:
+    return unbounded_error(compiler, node, f"{show(node)} could overflow")
+
+
+def unbounded_error(compiler: Compiler, node: exp.Expr, what: str) -> DatabaseError:
+    """A refusal that names the column without bounds and the two ways to give them."""
+    for column in node.find_all(exp.Column):
+        value_set = compiler.columns.get(column.name)
+        if value_set and value_set.kind not in (Kind.TEXT, Kind.BOOLEAN) and not value_set.bounds.bounded:
+            return _bounds_error(compiler, column, what, value_set)
+    return refuse(
+        node,
+        f"{what}: no bounds follow from the policy for {show(node)}",
+        f"clip it in the query: LEAST(GREATEST({show(node)}, 0), 100)",
+        MissingBounds,
+    )
+
+
+def _bounds_error(compiler: Compiler, column: exp.Column, what: str, value_set: ValueSet) -> DatabaseError:
+    name = column.name
+    if value_set.kind in (Kind.DATE, Kind.TIMESTAMP):
+        clip_hint = f"WHERE {name} BETWEEN DATE '2020-01-01' AND DATE '2029-12-31'"
+    else:
+        clip_hint = f"LEAST(GREATEST({name}, 0), 100), or WHERE {name} BETWEEN 0 AND 100"
+    return refuse(
+        column,
+        f"{what}: column {name} of {compiler.table} has no bounds",
+        f"the policy can set tables.{compiler.table}.columns.{name}.bounds, or clip in the query: {clip_hint}",
+        MissingBounds,
+    )
+
+
+@handles(exp.Mul)
+def _mul(compiler: Compiler, node: exp.Expr) -> Typed:
+    return arithmetic(compiler, node, Interval.__mul__, lambda a, b: a * b)
+
+
+@handles(exp.Neg, args="this")
+def _neg(compiler: Compiler, node: exp.Expr) -> Typed:
+    if isinstance(node.this, exp.Literal):
+        typed = compiler.value(node.this)
+        value = typed.set.values[0] if typed.set.values else None
+        if value is None or isinstance(value, str):
+            raise refuse(node, f"{show(node)} is not a number")
+        flipped = constant(-value, typed.set.type)
+        return Typed(exp.Paren(this=exp.Neg(this=typed.sql)), flipped)
+    zero = exp.Sub(this=exp.Literal.number(0), expression=node.this.copy())
+    return arithmetic(compiler, zero, Interval.__sub__, lambda a, b: b)
+
+
+@handles(exp.Div, args="this expression typed safe")
+def _div(compiler: Compiler, node: exp.Expr) -> Typed:
+    """DuckDB's /: always DOUBLE; by zero gives an infinity or NaN, never an error."""
+    if node.args.get("typed"):
+        raise refuse(node, f"{show(node)} can't be typed", "cast the operands")
+    left, right = (as_double(t) for t in number_operands(compiler, node, node.this, node.expression))
+    bounds, machine = left.set.bounds / right.set.bounds, left.set.machine / right.set.machine
+    divisor = right.set.values[0] if right.is_constant and right.set.values else None
+    step = left.set.grain / abs(number(divisor)) if left.set.grain and divisor else None
+    nullable = left.set.nullable or right.set.nullable or right.set.machine.contains(0)
+    return Typed(binary(node, left.sql, right.sql), ValueSet(DOUBLE, bounds, machine, None, step, nullable))
+
+
+def _integers(compiler: Compiler, node: exp.Expr) -> tuple[Typed, Typed]:
+    left, right = number_operands(compiler, node, node.this, node.expression)
+    if {left.kind, right.kind} != {Kind.INTEGER}:
+        raise refuse(node, f"{show(node)} needs integers on both sides", "use FLOOR(a / b) for other numbers")
+    return left, right
+
+
+def _guarded(node: exp.Expr, left: Typed, right: Typed) -> exp.Expr:
+    """// and % raise where the divisor is 0, and where the smallest integer meets -1: neither can happen here."""
+    wide = left.set.machine.lower <= -INT64 or right.set.machine.lower <= -INT64
+    store = "HUGEINT" if wide or integer_store(left.set.machine) != "BIGINT" else "BIGINT"
+    divisor = cast(right.sql, store)
+    if right.set.machine.contains(0):
+        divisor = exp.Nullif(this=divisor, expression=exp.Literal.number(0))
+    return binary(node, cast(left.sql, store), divisor)
+
+
+@handles(exp.IntDiv)
+def _int_div(compiler: Compiler, node: exp.Expr) -> Typed:
+    left, right = _integers(compiler, node)
+    zero_possible = right.set.machine.contains(0)
+
+    def quotient(a: Interval, b: Interval) -> Interval:
+        if b.contains(0):
+            return Interval(-a.magnitude, a.magnitude)
+        return (a / b).map(lambda x: Fraction(math.trunc(x)))
+
+    bounds, machine = (quotient(a, b) for a, b in _pairs(left, right))
+    nullable = left.set.nullable or right.set.nullable or zero_possible
+    return Typed(_guarded(node, left, right), ValueSet(INTEGER, bounds, machine, None, Fraction(1), nullable))
+
+
+def _pairs(left: Typed, right: Typed) -> tuple[tuple[Interval, Interval], tuple[Interval, Interval]]:
+    return (left.set.bounds, right.set.bounds), (left.set.machine, right.set.machine)
+
+
+@handles(exp.Mod)
+def _mod(compiler: Compiler, node: exp.Expr) -> Typed:
+    """The remainder has the dividend's sign and is smaller than the divisor."""
+    left, right = _integers(compiler, node)
+
+    def remainder(a: Interval, b: Interval) -> Interval:
+        largest = min(max(b.magnitude - 1, Fraction(0)), a.magnitude)
+        return Interval(-largest if a.lower < 0 else Fraction(0), largest if a.upper > 0 else Fraction(0))
+
+    bounds, machine = (remainder(a, b) for a, b in _pairs(left, right))
+    nullable = left.set.nullable or right.set.nullable or right.set.machine.contains(0)
+    return Typed(_guarded(node, left, right), ValueSet(INTEGER, bounds, machine, None, Fraction(1), nullable))
+
+
+@handles(exp.Abs, args="this")
+def _abs(compiler: Compiler, node: exp.Expr) -> Typed:
+    (inner,) = number_operands(compiler, node, node.this)
+
+    def absolute(i: Interval) -> Interval:
+        return Interval(Fraction(0) if i.contains(0) else max(i.lower, -i.upper), i.magnitude)
+
+    new = replace(inner.set, bounds=absolute(inner.set.bounds), machine=absolute(inner.set.machine), values=None)
+    sql = inner.sql
+    if inner.kind is Kind.INTEGER:  # ABS of the smallest BIGINT raises
+        store = integer_store(new.machine)
+        if store is None:
+            raise too_wide(compiler, node)
+        sql = cast(sql, store)
+    return Typed(func("abs", sql), new)
+
+
+def round_half_away(x: Number) -> Number:
+    return Fraction(math.floor(max(x, -x) + Fraction(1, 2))) * (1 if x >= 0 else -1)
+
+
+def _rounded(compiler: Compiler, node: exp.Expr, name: str, rule: Callable[[Number], Number], digits: int = 0) -> Typed:
+    """ROUND, FLOOR, CEIL, TRUNC in DOUBLE, on the grain 10^-digits."""
+    (number_,) = number_operands(compiler, node, node.this)
+    if number_.kind is Kind.INTEGER and digits >= 0 and name == "round":
+        return number_
+    inner = as_double(number_)
+    power = Fraction(10) ** digits
+
+    def scaled(x: Number) -> Number:
+        return Fraction(rule(x * power)) / power
+
+    new = ValueSet(
+        DOUBLE,
+        inner.set.bounds.map(scaled),
+        inner.set.machine.map(scaled),
+        None,
+        1 / power,
+        inner.set.nullable,
+    )
+    arguments = [inner.sql, *([decimal_sql(Fraction(digits))] if digits else [])]
+    return Typed(func(name, *arguments), new)
+
+
+@handles(exp.Round, args="this decimals")
+def _round(compiler: Compiler, node: exp.Expr) -> Typed:
+    digits = 0
+    if node.args.get("decimals"):
+        found = compiler.constant(node.args["decimals"])
+        if found is None or not isinstance(found[0], int) or not -15 <= found[0] <= 15:
+            raise refuse(node, f"the digits of {show(node)} must be a whole number from -15 to 15")
+        digits = found[0]
+    return _rounded(compiler, node, "round", round_half_away, digits)
+
+
+@handles(exp.Floor, args="this")
+def _floor(compiler: Compiler, node: exp.Expr) -> Typed:
+    return _rounded(compiler, node, "floor", lambda x: Fraction(math.floor(x)))
+
+
+@handles(exp.Ceil, args="this")
+def _ceil(compiler: Compiler, node: exp.Expr) -> Typed:
+    return _rounded(compiler, node, "ceil", lambda x: Fraction(math.ceil(x)))
+
+
+@handles(exp.Trunc, args="this")
+def _trunc(compiler: Compiler, node: exp.Expr) -> Typed:
+    return _rounded(compiler, node, "trunc", lambda x: Fraction(math.trunc(x)))
+
+
+@handles(exp.Sign, args="this")
+def _sign(compiler: Compiler, node: exp.Expr) -> Typed:
+    (inner,) = number_operands(compiler, node, node.this)
+
+    def sign(x: Number) -> Number:
+        return Fraction((x > 0) - (x < 0))
+
+    full = Interval(Fraction(-1), Fraction(1))
+    bounds = Interval(sign(inner.set.bounds.lower), sign(inner.set.bounds.upper))
+    new = ValueSet(INTEGER, bounds, full, None, Fraction(1), inner.set.nullable)
+    return Typed(cast(func("sign", inner.sql), "INTEGER"), new)
+
+
+def _outward(function: Callable[[float], float]) -> Callable[[Number, int], Number]:
+    """A float function evaluated with its result pushed one step towards `direction`: never inside the true image."""
+
+    def apply(x: Number, direction: int) -> Number:
+        try:
+            value = function(float(x))
+        except (OverflowError, ValueError):
+            return math.inf * direction
+        stepped = math.nextafter(value, math.inf * direction)
+        return stepped if math.isinf(stepped) else Fraction(stepped)
+
+    return apply
+
+
+def _monotone(
+    compiler: Compiler, node: exp.Expr, name: str, function: Callable[[float], float], domain: Interval
+) -> Typed:
+    """SQRT, LN, EXP: NaN (read as NULL) outside the domain."""
+    (number_,) = number_operands(compiler, node, node.this)
+    inner = as_double(number_)
+    image = _outward(function)
+
+    def mapped(i: Interval) -> Interval:
+        inside = i.intersect(domain)
+        if inside.empty:
+            return Interval()
+        lower = image(inside.lower, -1) if not math.isinf(inside.lower) else _limit(name)
+        upper = image(inside.upper, 1) if not math.isinf(inside.upper) else math.inf
+        return Interval(lower, upper)
+
+    nullable = inner.set.nullable or not (domain.lower <= inner.set.machine.lower)
+    new = ValueSet(DOUBLE, mapped(inner.set.bounds), mapped(inner.set.machine), None, None, nullable)
+    guard = exp.GTE if name == "sqrt" else exp.GT
+    if math.isinf(domain.lower):
+        return Typed(func(name, inner.sql), new)
+    condition = guard(this=inner.sql.copy(), expression=double_sql(0))
+    return Typed(case_when((condition, func(name, inner.sql))), new)
+
+
+def _limit(name: str) -> Number:
+    return Fraction(0) if name == "exp" else -math.inf
+
+
+@handles(exp.Sqrt, args="this")
+def _sqrt(compiler: Compiler, node: exp.Expr) -> Typed:
+    return _monotone(compiler, node, "sqrt", math.sqrt, Interval(Fraction(0), math.inf))
+
+
+@handles(exp.Ln, args="this")
+def _ln(compiler: Compiler, node: exp.Expr) -> Typed:
+    return _monotone(compiler, node, "ln", math.log, Interval(Fraction(0), math.inf))
+
+
+@handles(exp.Exp, args="this")
+def _exp(compiler: Compiler, node: exp.Expr) -> Typed:
+    return _monotone(compiler, node, "exp", math.exp, Interval())
+
+
+@handles(exp.Pow)
+def _pow(compiler: Compiler, node: exp.Expr) -> Typed:
+    """x to a constant whole power from 0 to 8, as a product in DOUBLE (what DuckDB's POW gives, up to rounding)."""
+    found = compiler.constant(node.expression)
+    if found is None or not isinstance(found[0], int) or not 1 <= found[0] <= 8:
+        raise refuse(node, f"the exponent of {show(node)} must be a whole number from 1 to 8", "multiply instead")
+    (number_,) = number_operands(compiler, node, node.this)
+    inner = as_double(number_)
+    bounds, machine = inner.set.bounds, inner.set.machine
+    for _ in range(found[0] - 1):
+        bounds, machine = bounds * inner.set.bounds, machine * inner.set.machine
+    if found[0] % 2 == 0:
+        positive = Interval(Fraction(0), math.inf)
+        bounds, machine = bounds.intersect(positive), machine.intersect(positive)
+    step = inner.set.grain ** found[0] if inner.set.grain else None
+    new = ValueSet(DOUBLE, bounds, machine, None, step, inner.set.nullable)
+    return Typed(func("pow", inner.sql, double_sql(Fraction(found[0]))), new)

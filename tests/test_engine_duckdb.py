@@ -1,0 +1,649 @@
+"""The DuckDB engine: real files, exact sums, nothing private in any error or log."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from dpsql.engines import open_engine
+from dpsql.engines.duckdb import DuckDBEngine
+from dpsql.engines.exact_rows import ExactRows, KeyColumn, join_limbs, key_column
+from dpsql.errors import EngineError, InterfaceError, InternalError, PolicyError
+from dpsql.policy import Budget, Column, ColumnType, Kind, Policy, PrivacySettings, Source, Table
+
+CANARY = "K4N4RY"
+LOW = 2**63 - 1
+
+Make = Callable[..., DuckDBEngine]
+
+
+def column(name: str, kind: Kind, line: int = 7, **more: int) -> Column:
+    return Column(name=name, type=ColumnType(kind, **more), line=line)
+
+
+def table(name: str, kind: str, location: Path | str, *columns: Column, public: bool = False) -> Table:
+    source = Source(kind, str(location))  # type: ignore[arg-type]
+    return Table(name, source, None if public else "row", {c.name.lower(): c for c in columns}, line=5)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    engines: list[DuckDBEngine] = []
+
+    def build(*tables: Table, engine: str = "duckdb") -> DuckDBEngine:
+        policy = Policy(
+            path=tmp_path / "policy.yaml",
+            engine=engine,
+            dialect="duckdb",
+            privacy=PrivacySettings(),
+            budget=Budget(),
+            ledger=tmp_path / "x.ledger",
+            tables={t.name.lower(): t for t in tables},
+        )
+        opened = open_engine(policy)
+        assert isinstance(opened, DuckDBEngine)
+        engines.append(opened)
+        return opened
+
+    yield build
+    for engine in engines:
+        engine.close()
+
+
+def limbs(sum_: str) -> str:
+    return f"CAST(({sum_}) >> 63 AS BIGINT), CAST(({sum_}) & {LOW} AS BIGINT)"
+
+
+def count(engine: DuckDBEngine, table_: Table, where: str = "TRUE") -> int:
+    with engine.transaction() as tx:
+        relation = engine.relation(table_).sql("duckdb")
+        return int(tx.fetch(f"SELECT {limbs('COUNT(*)')} FROM {relation} WHERE {where}", 0, 1).sums[0][0])
+
+
+def values(engine: DuckDBEngine, table_: Table, name: str) -> list[object]:
+    """A private column's values, which product code never sees: by the engine's own connection."""
+    with engine.transaction():
+        relation = engine.relation(table_).sql("duckdb")
+        return [row[0] for row in engine._data.connection.execute(f'SELECT "{name}" FROM {relation}').fetchall()]
+
+
+def write_database(path: Path, *statements: str) -> None:
+    with duckdb.connect(str(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def run(path: Path, sql: str) -> int:
+    """Run one statement in another process, read-write; its exit code."""
+    code = "import sys, duckdb; duckdb.connect(sys.argv[1]).execute(sys.argv[2])"
+    return subprocess.run([sys.executable, "-c", code, str(path), sql], capture_output=True).returncode
+
+
+@contextmanager
+def held_for_writing(path: Path, seconds: float) -> Iterator[None]:
+    """Another process has the file open read-write, for so many seconds or until the block ends."""
+    code = (
+        "import sys, duckdb, time; c = duckdb.connect(sys.argv[1]); "
+        "print(1, flush=True); time.sleep(float(sys.argv[2]))"
+    )
+    arguments = [sys.executable, "-c", code, str(path), str(seconds)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+# -- exact rows
+
+
+def test_floats_are_refused() -> None:
+    with pytest.raises(InternalError):
+        ExactRows(keys=(), sums=(np.array([1.0, 2.0]),))
+    with pytest.raises(InternalError):
+        ExactRows(keys=(), sums=(np.array([1, 2.0], dtype=object),))
+    with pytest.raises(InternalError):
+        ExactRows(keys=(), sums=(np.array([True, False]),))
+    with pytest.raises(InternalError):
+        join_limbs(np.array([0.0]), np.array([1]))
+    with pytest.raises(InternalError):
+        key_column(np.array([0.5]))
+    with pytest.raises(InternalError):
+        ExactRows(keys=(), sums=(np.array([1]), np.array([1, 2])))
+
+
+def test_null_limbs_are_refused() -> None:
+    with pytest.raises(InternalError):
+        join_limbs(np.ma.array([0], mask=[True]), np.array([1]))
+
+
+def test_repr_shows_the_shape_only() -> None:
+    rows = ExactRows(keys=(KeyColumn(np.array([CANARY], dtype=object)),), sums=(np.array([987654321]),))
+    assert repr(rows) == "ExactRows(1 rows, 1 keys, 1 sums)"
+    assert CANARY not in repr(rows) + repr(rows.keys) + str(rows.keys)
+
+
+@pytest.mark.parametrize("s", [0, 1, LOW, 2**63, 2**64 + 1, 2**100 + 1, 2**125 + 12345, -1, -(2**80)])
+def test_limbs_join_exactly(s: int) -> None:
+    joined = join_limbs(np.array([s >> 63, 0]), np.array([s & LOW, 5]))
+    assert joined.tolist() == [s, 5]
+    assert (joined.dtype == np.int64) == (0 <= s <= LOW)
+
+
+def test_sums_are_exact_beyond_float_and_beyond_64_bits(make: Make, tmp_path: Path) -> None:
+    big = 2**62 + 1
+    write_database(
+        tmp_path / "d.duckdb",
+        "CREATE TABLE t AS SELECT 'a' AS k, 1152921504606846977 AS x",  # 2^60 + 1
+        f"INSERT INTO t SELECT 'b', {big} FROM range(9)",
+    )
+    t = table("t", "table", "t", column("k", Kind.TEXT), column("x", Kind.INTEGER))
+    engine = make(t, engine="duckdb:///d.duckdb")
+    relation = engine.relation(t).sql("duckdb")
+    assert relation == '"source"."main"."t"'
+    with engine.transaction() as tx:
+        rows = tx.fetch(f"SELECT k, {limbs('SUM(x)')}, {limbs('COUNT(*)')} FROM {relation} GROUP BY k", 1, 2)
+    found = dict(zip(rows.keys[0].tolist(), zip(*(s.tolist() for s in rows.sums), strict=True), strict=True))
+    assert found == {"a": (2**60 + 1, 1), "b": (9 * big, 9)}
+    with engine.transaction() as tx, pytest.raises(InternalError):
+        tx.fetch(f"SELECT SUM(x), COUNT(*) FROM {relation}", 0, 1)  # HUGEINT arrives as float64
+    with engine.transaction() as tx, pytest.raises(InternalError):
+        tx.fetch(f"SELECT COUNT(*) FROM {relation}", 0, 1)
+
+
+# -- CSV
+
+TYPED = (
+    column("i", Kind.INTEGER),
+    column("d", Kind.DOUBLE),
+    column("n", Kind.DECIMAL, precision=9, scale=2),
+    column("b", Kind.BOOLEAN),
+    column("s", Kind.TEXT),
+    column("day", Kind.DATE),
+    column("at", Kind.TIMESTAMP),
+)
+
+
+def test_cells_become_declared_types(make: Make, tmp_path: Path) -> None:
+    rows = [
+        '12,1.5,12.50,1," a,""b""\nc",2020-02-29,2020-01-01 10:00:00',
+        " 12 , -1e3 ,+1,T,,2020-01-01,2020-01-01T10:00Z",
+        "12.7,nan,0.001,yes,x,2020-13-01,2020-01-01 25:00",
+        "1e3,inf,1.1000,False,x,infinity,infinity",
+        "9223372036854775808,1e400,12345678.00,0,x,2020-1-1,2020-01-01",
+        "0x1F,1_0,,,x,,",
+        "short,row",
+        "1,2,3,4,5,6,7,8",
+    ]
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(["I,d,N,b,S,day,at", *rows, ""]).encode())
+    t = table("T", "csv", path, *TYPED)
+    engine = make(t)
+    assert values(engine, t, "i") == [12, 12, None, None, None, None]
+    assert values(engine, t, "d") == [1.5, -1000.0, None, None, None, None]
+    assert values(engine, t, "n") == [Decimal("12.50"), Decimal(1), None, Decimal("1.10"), None, None]
+    assert values(engine, t, "b") == [True, True, None, False, False, None]
+    assert values(engine, t, "s") == [' a,"b"\nc', None, "x", "x", "x", "x"]
+    assert values(engine, t, "day") == [dt.date(2020, 2, 29), dt.date(2020, 1, 1), None, None, None, None]
+    ten = dt.datetime(2020, 1, 1, 10)
+    assert values(engine, t, "at") == [ten, ten, None, None, dt.datetime(2020, 1, 1), None]
+    (report,) = engine.report()
+    assert (report.table, report.rows, report.unreadable) == ("T", 6, 2)
+    assert report.misfits == {"i": 4, "d": 4, "n": 2, "b": 1, "day": 3, "at": 2}
+    assert engine.physical_types(t)["i"] == "BIGINT"
+
+
+def test_bounded_integers_are_narrow(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n5,5\n5000000000,5000000000\n-5000000000,\nx,1\n")
+    bounds = Fraction(0), Fraction(2**30)
+    columns = (
+        Column("a", ColumnType(Kind.INTEGER), bounds=bounds),
+        Column("b", ColumnType(Kind.INTEGER), keys=(1, 2**31, None)),
+    )
+    t = table("t", "csv", tmp_path / "t.csv", *columns)
+    engine = make(t)
+    assert dict(engine.physical_types(t)) == {"a": "INTEGER", "b": "BIGINT"}
+    assert values(engine, t, "a") == [5, 2**31 - 1, -(2**31), None]
+    assert values(engine, t, "b") == [5, 5 * 10**9, None, 1]
+    assert engine.report()[0].misfits == {"a": 3}
+
+
+def test_only_declared_columns_exist(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("a\tsecret\n1\t2\n")
+    t = table("t", "csv", tmp_path / "t.tsv", column("A", Kind.INTEGER))
+    engine = make(t)
+    with engine.transaction() as tx, pytest.raises(EngineError):
+        tx.fetch("SELECT secret FROM memory.main.t", 1, 0)
+    assert count(engine, t) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("b\n1\n", "has no column a"),
+        ("", "has no column a"),
+        ("a,A\n1,2\n", "2 columns named a"),
+        (None, "can't be read"),
+    ],
+)
+def test_a_csv_that_does_not_fit_the_policy(make: Make, tmp_path: Path, text: str | None, found: str) -> None:
+    path = tmp_path / "t.csv"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(PolicyError) as caught:
+        make(table("t", "csv", path, column("a", Kind.INTEGER, line=9)))
+    assert found in caught.value.message
+    assert f"policy.yaml, line {5 if text is None else 9}" in caught.value.message
+    assert caught.value.hint
+    assert caught.value.__context__ is None or CANARY not in str(caught.value.__context__)
+
+
+def test_masked_and_wide_keys(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("i,b,s\n1,t,x\n,,\n3,f,z\n")
+    t = table("t", "csv", tmp_path / "t.csv", *(TYPED[i] for i in (0, 3, 4)))
+    engine = make(t)
+    with engine.transaction() as tx:
+        rows = tx.fetch("SELECT i, b, s, CAST(i AS TINYINT) FROM memory.main.t ORDER BY i NULLS LAST", 4, 0)
+    assert [key.tolist() for key in rows.keys] == [
+        [1, 3, None],
+        [True, False, None],
+        ["x", "z", None],
+        [1, 3, None],
+    ]
+    assert rows.keys[3].values.dtype == np.int64
+    with engine.transaction() as tx:
+        empty = tx.fetch("SELECT i, s, 0::BIGINT, 0::BIGINT FROM memory.main.t WHERE i < 0", 2, 1)
+    assert len(empty) == 0
+    assert empty.sums[0].dtype == np.int64
+
+
+# -- Parquet
+
+
+def write_parquet(path: Path, query: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({query}) TO '{path}' (FORMAT parquet)")
+
+
+def test_parquet_globs_are_scanned_in_place(make: Make, tmp_path: Path) -> None:
+    for year in (2020, 2021):
+        (tmp_path / f"year={year}").mkdir()
+        write_parquet(
+            tmp_path / f"year={year}" / "p.parquet",
+            f"SELECT range::INTEGER AS I, {year}.5::FLOAT AS d, now() AS at FROM range(3)",
+        )
+    columns = column("i", Kind.INTEGER), column("d", Kind.DOUBLE), column("at", Kind.TIMESTAMP)
+    t = table("p", "parquet", tmp_path / "*" / "*.parquet", *columns)
+    engine = make(t)
+    assert count(engine, t) == 6
+    assert dict(engine.physical_types(t)) == {"i": "INTEGER", "d": "FLOAT", "at": "TIMESTAMP"}
+    (tmp_path / "year=2022").mkdir()
+    write_parquet(tmp_path / "year=2022" / "p.parquet", "SELECT 1::INTEGER AS i, 1::FLOAT AS d, now() AS at")
+    assert count(engine, t) == 7
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "hint"),
+    [
+        ("'1' AS a", Kind.INTEGER, "write `type: text`"),
+        ("1.5::DOUBLE AS a", Kind.INTEGER, "write `type: double`"),
+        ("1.25::DECIMAL(9,3) AS a", Kind.DOUBLE, "write `type: decimal(9,3)`"),
+        ("1::HUGEINT AS a", Kind.TEXT, "write `type: double`"),  # Parquet has no HUGEINT
+        ("[1] AS a", Kind.INTEGER, "store the column"),
+        ("1 AS b", Kind.INTEGER, "its columns are: b"),
+    ],
+)
+def test_parquet_types_are_checked(make: Make, tmp_path: Path, sql: str, kind: Kind, hint: str) -> None:
+    write_parquet(tmp_path / "p.parquet", f"SELECT {sql}")
+    with pytest.raises(PolicyError) as caught:
+        make(table("t", "parquet", tmp_path / "p.parquet", column("a", kind, line=9)))
+    assert hint in str(caught.value)
+    assert "line 9" in str(caught.value)
+
+
+def test_no_file_matches(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="no file matches"):
+        make(table("t", "parquet", tmp_path / "*.parquet", column("a", Kind.INTEGER)))
+    (tmp_path / "x.parquet").write_text(CANARY)
+    with pytest.raises(PolicyError, match="can't be read as parquet") as caught:
+        make(table("t", "parquet", tmp_path / "*.parquet", column("a", Kind.INTEGER)))
+    assert CANARY not in str(caught.value)
+
+
+# -- .duckdb files
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Path:
+    path = tmp_path / "clinic.duckdb"
+    write_database(
+        path,
+        "CREATE TABLE people AS SELECT range::INTEGER AS age, 'x' AS name FROM range(10)",
+        "CREATE VIEW v AS FROM people",
+        "CREATE TABLE odd(a INTEGER, g INTEGER GENERATED ALWAYS AS (a * 2), c VARCHAR COLLATE NOCASE)",
+        "CREATE SCHEMA s; CREATE TABLE s.deep AS SELECT 1 AS a",
+        "CREATE TABLE regions AS SELECT * FROM (VALUES ('b', 2.50), ('a', 1.25), (NULL, 3)) t(name, rate)",
+    )
+    return path
+
+
+PEOPLE = table("people", "table", "people", column("age", Kind.INTEGER))
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "kind", "found"),
+    [
+        ("v", "age", Kind.INTEGER, "no base table v"),
+        ("nothing", "age", Kind.INTEGER, "no base table nothing"),
+        ("odd", "g", Kind.INTEGER, "GENERATED INTEGER"),
+        ("odd", "c", Kind.TEXT, "has a collation"),
+        ("people", "name", Kind.INTEGER, "the data have VARCHAR"),
+        ("people", "nobody", Kind.INTEGER, "has no column nobody"),
+    ],
+)
+def test_only_base_tables(make: Make, clinic: Path, source: str, name: str, kind: Kind, found: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        make(table("t", "table", source, column(name, kind)), engine=f"duckdb:///{clinic.name}")
+    assert found in caught.value.message
+    assert caught.value.hint
+
+
+def test_engine_urls(make: Make, clinic: Path, tmp_path: Path) -> None:
+    assert count(make(PEOPLE, engine=f"duckdb:///{clinic}"), PEOPLE) == 10
+    deep = table("d", "table", "s.deep", column("a", Kind.INTEGER))
+    assert count(make(deep, engine="duckdb:///clinic.duckdb"), deep) == 1
+    for url in ("duckdb:clinic.duckdb", "oracle", "duckdb:///none.duckdb", "declared", "../x:"):
+        with pytest.raises(PolicyError):
+            make(PEOPLE, engine=url)
+    with pytest.raises(PolicyError, match="engine in memory has no table"):
+        make(PEOPLE)
+
+
+def test_an_idle_file_can_be_written_and_the_change_is_seen(make: Make, clinic: Path) -> None:
+    engine = make(PEOPLE, engine="duckdb:///clinic.duckdb")
+    assert count(engine, PEOPLE) == 10
+    before = engine.version
+    with engine.transaction():
+        assert run(clinic, "SELECT 1") != 0
+        time.sleep(1.2)
+        assert run(clinic, "SELECT 1") != 0  # not idle, however long it takes
+    time.sleep(1.3)
+    assert run(clinic, "INSERT INTO people VALUES (99, 'y')") == 0
+    assert engine.version != before
+    assert count(engine, PEOPLE) == 11
+    with engine.transaction() as tx:
+        assert tx.version == engine.version
+
+
+def test_a_writer_is_waited_for_then_refused(make: Make, clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = make(PEOPLE, engine="duckdb:///clinic.duckdb")
+    time.sleep(1.3)
+    with held_for_writing(clinic, 0.5):
+        assert count(engine, PEOPLE) == 10  # waited
+    time.sleep(1.3)
+    monkeypatch.setattr("dpsql.engines.duckdb.BUSY_SECONDS", 0.3)
+    with held_for_writing(clinic, 30), pytest.raises(EngineError, match="is being written"):
+        count(engine, PEOPLE)
+    assert count(engine, PEOPLE) == 10
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE people ALTER age TYPE BIGINT",
+        "ALTER TABLE people ALTER age TYPE VARCHAR",
+        "ALTER TABLE people RENAME age TO years",
+        "DROP VIEW v; DROP TABLE people",
+    ],
+)
+def test_drift_is_refused(make: Make, clinic: Path, change: str) -> None:
+    engine = make(PEOPLE, engine="duckdb:///clinic.duckdb")
+    with engine._changed:
+        engine._data.detach()
+    write_database(clinic, change)
+    for _ in range(2):
+        with pytest.raises(EngineError, match="no longer fit the policy"):
+            count(engine, PEOPLE)
+
+
+def test_a_replaced_file_is_seen(make: Make, clinic: Path, tmp_path: Path) -> None:
+    engine = make(PEOPLE, engine="duckdb:///clinic.duckdb")
+    write_database(tmp_path / "new.duckdb", "CREATE TABLE people AS SELECT 1::INTEGER AS age")
+    os.replace(tmp_path / "new.duckdb", clinic)
+    assert count(engine, PEOPLE) == 1
+
+
+# -- public tables
+
+
+def test_public_tables(make: Make, clinic: Path, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("code,label,since\n2,b,2020-01-01\n1,a,\n1,,2021-01-01\n")
+    file = table("r", "csv", tmp_path / "r.csv", public=True)
+    inside = table("Regions", "table", "regions", public=True)
+    engine = make(file, inside, PEOPLE, engine="duckdb:///clinic.duckdb")
+    assert engine.public_table(file).columns == (("code", "BIGINT"), ("label", "VARCHAR"), ("since", "DATE"))
+    assert engine.distinct_public(file, "CODE") == (1, 2)
+    assert engine.distinct_public(file, "label") == ("a", "b")
+    assert engine.distinct_public(file, "since") == (dt.date(2020, 1, 1), dt.date(2021, 1, 1))
+    assert engine.distinct_public(inside, "rate") == (Fraction(5, 4), Fraction(5, 2), Fraction(3))
+    public = engine.public_table(inside)
+    assert public.rows == 3
+    with duckdb.connect(str(public.file), read_only=True) as scratch:
+        assert scratch.execute('SELECT COUNT(*) FROM main."Regions"').fetchone() == (3,)
+    assert count(engine, inside) == 3
+    assert engine.relation(inside).sql("duckdb") == '"memory"."main"."Regions"'
+    with pytest.raises(PolicyError):
+        engine.distinct_public(file, "nothing")
+    with pytest.raises(KeyError):
+        engine.public_table(PEOPLE)
+
+
+def test_doubles_are_no_keys(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("x\n1.5\n")
+    t = table("r", "csv", tmp_path / "r.csv", public=True)
+    with pytest.raises(PolicyError, match="can't be keys"):
+        make(t).distinct_public(t, "x")
+
+
+def test_public_tables_are_small(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsql.engines.duckdb.MAX_PUBLIC_ROWS", 2)
+    (tmp_path / "r.csv").write_text("x\n1\n2\n3\n")
+    with pytest.raises(PolicyError, match="at most 2 rows"):
+        make(table("r", "csv", tmp_path / "r.csv", public=True))
+
+
+# -- walls, errors, versions, threads
+
+
+def small(tmp_path: Path, text: str = "a,s\n1,x\n2,y\n") -> Table:
+    (tmp_path / "t.csv").write_text(text)
+    return table("t", "csv", tmp_path / "t.csv", column("a", Kind.INTEGER), column("s", Kind.TEXT))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('{path}')",
+        "SELECT * FROM '{path}'",
+        "SELECT * FROM read_text('/etc/hostname')",
+        "SELECT * FROM glob('/*')",
+        "COPY (SELECT 1) TO '{path}.out'",
+        "ATTACH '{path}.db'",
+        "INSTALL spatial",
+        "SET threads = 3",
+        "SET enable_external_access = true",
+        "SELECT * FROM secret_array",
+        "CREATE TABLE memory.main.z (a INTEGER)",
+        "DELETE FROM memory.main.t",
+    ],
+)
+def test_the_instance_is_locked(make: Make, tmp_path: Path, sql: str) -> None:
+    secret_array = {"a": np.array([1])}
+    engine = make(small(tmp_path))
+    with engine.transaction() as tx, pytest.raises(EngineError):
+        tx.fetch(sql.format(path=tmp_path / "t.csv"), 1, 0)
+    assert not list(tmp_path.glob("*.out"))
+    assert secret_array
+
+
+def test_the_private_directory(make: Make, tmp_path: Path) -> None:
+    engine = make(small(tmp_path))
+    directory = engine._data.directory
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    engine.close()
+    assert not directory.exists()
+    with pytest.raises(InterfaceError), engine.transaction():
+        pass
+
+
+def test_failures_say_nothing(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    engine = make(small(tmp_path, f"a,s\n1,{CANARY}\n"))
+    with caplog.at_level(logging.DEBUG), engine.transaction() as tx, pytest.raises(EngineError) as caught:
+        tx.fetch("SELECT CAST(s AS BIGINT) FROM memory.main.t", 1, 0)
+    error = caught.value
+    assert error.__context__ is None
+    assert error.__cause__ is None
+    assert CANARY not in str(error) + caplog.text
+    assert [record.name for record in caplog.records] == ["dpsql.engine"]
+    assert "ConversionException" in caplog.text
+    assert error.message.rsplit(" ", 1)[1] in caplog.text
+
+
+def test_a_slow_statement_is_stopped(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsql.engines.duckdb.STATEMENT_SECONDS", 0.2)
+    engine = make(small(tmp_path))
+    begun = time.monotonic()
+    with engine.transaction() as tx, pytest.raises(EngineError):
+        tx.fetch("SELECT COUNT(*) FROM range(1000000000) a, range(1000) b WHERE a.range + b.range = 7", 1, 0)
+    assert time.monotonic() - begun < 5
+
+
+def test_changed_data_are_read_again(make: Make, tmp_path: Path) -> None:
+    t = small(tmp_path)
+    engine = make(t)
+    assert count(engine, t) == 2
+    with engine.transaction() as old:
+        small(tmp_path, "a,s\n1,x\n")
+        assert count(engine, t) == 1
+        assert old.fetch(f"SELECT {limbs('COUNT(*)')} FROM memory.main.t", 0, 1).sums[0].tolist() == [2]
+        assert old.version != engine.version
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    with pytest.raises(EngineError, match="no longer fit"):
+        count(engine, t)
+    (tmp_path / "t.csv").unlink()
+    with pytest.raises(EngineError):
+        count(engine, t)
+    small(tmp_path, "a,s\n1,x\n2,y\n3,z\n")
+    assert count(engine, t) == 3
+
+
+def test_threads(make: Make, clinic: Path, tmp_path: Path) -> None:
+    t = small(tmp_path)
+    engine = make(t, PEOPLE, engine="duckdb:///clinic.duckdb")
+    stop, wrong = time.monotonic() + 1.5, []
+
+    def work() -> None:
+        while time.monotonic() < stop:
+            try:
+                if count(engine, PEOPLE) != 10 or count(engine, t) not in {2, 3}:
+                    wrong.append("count")
+            except Exception as error:  # noqa: BLE001
+                wrong.append(repr(error))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for i in range(4):
+        time.sleep(0.3)
+        (tmp_path / "t.new").write_text("a,s\n1,x\n2,y\n" + "3,z\n" * (i % 2))
+        os.replace(tmp_path / "t.new", tmp_path / "t.csv")
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert not engine._data.running
+
+
+# -- the row forms of the module's docstring: total, and as exact arithmetic says
+
+NASTY = [
+    None,
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    1e-300,
+    0.1,
+    9.999,
+    10.0,
+    10.25,
+    20.0,
+    29.9999999,
+    30.0,
+    30.000000001,
+]
+NASTY += [2.0**53, -(2.0**53), 1e18, 1e20, -1e20, 1e300, 1e308, -8e307, float("nan")]
+
+
+def exact_index(x: float | None, low: Fraction, high: Fraction, grain: Fraction) -> int | None:
+    if x is None or x != x:
+        return None
+    return round((min(max(Fraction(x), low), high) - low) / grain)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "grain"), [(10, 30, Fraction(1)), (0, 30, Fraction(1, 2**20)), (-20, 10, Fraction(2))]
+)
+def test_the_double_form(low: int, high: int, grain: Fraction) -> None:
+    steps = float(1 / grain)
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t(n INTEGER, x DOUBLE)")
+        nasty = [*NASTY, float("inf"), float("-inf"), -1.7e308]
+        connection.executemany("INSERT INTO t VALUES (?, ?)", list(enumerate(nasty)))
+        rows = connection.execute(
+            f"""SELECT n, x, TRY_CAST((z + abs(z)) * {steps / 4!r}::DOUBLE AS BIGINT)
+            FROM (SELECT *, (w - abs(w)) + {2.0 * (high - low)!r}::DOUBLE AS z
+            FROM (SELECT *, x - {float(high)!r}::DOUBLE AS w FROM t)) ORDER BY n"""
+        ).fetchall()
+    for n, x, index in rows:
+        if n >= len(NASTY):
+            assert index is None  # infinite, or too far down to subtract
+            continue
+        expected = exact_index(x, Fraction(low), Fraction(high), grain)
+        if expected is None or index is None:
+            assert index is expected
+        else:
+            assert abs(index - expected) <= 1  # the subtraction may round across one half
+            assert 0 <= index <= (high - low) / grain
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 100), (-5, 7), (10, 30), (-(2**31), 2**31 - 1)])
+def test_the_integer_form(low: int, high: int) -> None:
+    nasty = [None, 0, 1, -1, 15, 100, 101, 2**31 - 1, -(2**31)]
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t(n INTEGER, x INTEGER)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", list(enumerate(nasty)))
+        rows = connection.execute(
+            f"""SELECT x, COUNT(b),
+            (COALESCE(SUM(abs(b - {low}) - abs(b - {high})), 0) + {high - low} * COUNT(b)) >> 1
+            FROM (SELECT *, CAST(x AS BIGINT) AS b FROM t) GROUP BY n, x ORDER BY n"""
+        ).fetchall()
+    for x, present, total in rows:
+        expected = exact_index(x, Fraction(low), Fraction(high), Fraction(1))
+        assert (present, total) == ((0, 0) if expected is None else (1, expected))
