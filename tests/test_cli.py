@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import json
 import os
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -162,9 +165,7 @@ def test_parameters(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     sql = "SELECT COUNT(*) AS n FROM people WHERE age >= :age AND name = :name"
     assert main(["query", config, sql, "-p", "age=30", "-p", "name=Ann", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "n\n1\n"
-    assert (
-        main(["query", config, "SELECT ? AS a, ? AS b", "-p", "2=x", "-p", "1=null", "--format", "csv"]) == 0
-    )
+    assert main(["query", config, "SELECT ? AS a, ? AS b", "-p", "2=x", "-p", "1=null", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "a,b\n,x\n"
 
 
@@ -259,9 +260,7 @@ def test_files_in_other_encodings(config: str, tmp_path: Path, capsys: pytest.Ca
     assert "not UTF-8 text (byte 8)" in capsys.readouterr().err
 
 
-def test_no_sql_on_a_terminal(
-    config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_sql_on_a_terminal(config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.TextIOWrapper):
         def isatty(self) -> bool:
             return True
@@ -358,10 +357,7 @@ def test_explain(config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_explain_epsilons(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     sql = "SELECT COUNT(*), AVG(age) FROM people"
     assert main(["explain", config, sql, "--epsilons", "0.01,0.1, 1,1e8", "--as", "poor"]) == 0
-    rows = [
-        [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in capsys.readouterr().out.splitlines()[3:-1]
-    ]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[3:-1]]
     assert [(row[0], row[1], row[4]) for row in rows] == [
         ("0.01", "COUNT(*)", "100"), ("0.01", "AVG(age)", "100"), ("0.1", "COUNT(*)", "10"),
         ("0.1", "AVG(age)", "10"), ("1", "COUNT(*)", "1"), ("1", "AVG(age)", "1"),
@@ -413,9 +409,7 @@ def test_check_describes_what_is_protected(config: str, capsys: pytest.CaptureFi
 def test_check_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy = tmp_path / "bad.yaml"
     (tmp_path / "people.csv").write_text(PEOPLE)
-    policy.write_text(
-        POLICY.replace("bounds: [0, 100]", "bounds: [100, 0]").replace("unit: row", "unti: row")
-    )
+    policy.write_text(POLICY.replace("bounds: [0, 100]", "bounds: [100, 0]").replace("unit: row", "unti: row"))
     assert main(["check", str(policy)]) == 3
     err = capsys.readouterr().err
     assert err.count("error F0000") == int(err.splitlines()[-1].split()[0]) == 3
@@ -425,9 +419,12 @@ def test_check_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_check_compares_with_the_data(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (fresh / "people.csv").write_text("name,age\nAnn,3\n")
+    (fresh / "people.csv").write_text("name,age,code,since,cost\nAnn,3,1,,\n")
+    (fresh / "drinks.csv").write_text("drink\ntea\n")
     assert main(["check", str(fresh / "policy.yaml")]) == 3
-    assert "has no column pay" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "has no column pay" in err and "drinks has no column code" in err
+    assert err.endswith("\n2 problems\n")
 
 
 def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -507,21 +504,45 @@ def test_numbers_in_tables() -> None:
         ResultColumn("d", "DOUBLE"),
     )
     rows = [(1250, 47983308.4, 12.34567, 2020, 10.0), (None, float("nan"), 5.0, 1999, 1234.56789)]
-    left = None
-    result = Result(columns, rows, Privacy("a", _one(), _one(), left))
-    lines = [
-        [c.strip() for c in line.split("|")[1:-1]] for line in answer(result, "table", "ascii").splitlines()
-    ]
+    result = Result(columns, rows, Privacy("a", Fraction(1), Fraction(1), None))
+    lines = [[c.strip() for c in line.split("|")[1:-1]] for line in answer(result, "table", "ascii").splitlines()]
     assert lines[3] == ["1,250", "9", "47,983,308", "343", "12.346", "0.035", "2020", "10"]
     assert lines[4] == ["NULL", "8.2", "NaN", "343", "5", "", "1999", "1234.57"]
     assert '"half_widths": [' in answer(result, "json", "ascii")
     assert json.loads(answer(result, "json", "ascii"))["rows"][1][1] == "NaN"
 
 
-def _one():  # type: ignore[no-untyped-def]
-    from fractions import Fraction
+def test_values_for_programs() -> None:
+    values = {
+        "DECIMAL(3,1)": (Decimal("1.5"), "1.5", 1.5),
+        "DATE": (dt.date(2020, 1, 2), "2020-01-02", "2020-01-02"),
+        "TIMESTAMP": (dt.datetime(2020, 1, 2, 3), "2020-01-02 03:00:00", "2020-01-02 03:00:00"),
+        "BLOB": (b"\x01", "01", "01"),
+        "BOOLEAN": (True, "true", True),
+        "INTEGER[]": ([1, None], "[1, null]", [1, None]),
+        "MAP": ({"a": Decimal(2)}, '{"a": 2}', {"a": 2}),
+        "HUGEINT": (2**100, str(2**100), 2**100),
+        "FLOAT": (float("-inf"), "-Infinity", "-Infinity"),
+        "VARCHAR": ('a"b', 'a"b', 'a"b'),
+        "INTERVAL": (dt.timedelta(days=1), "1 day, 0:00:00", "1 day, 0:00:00"),
+    }
+    columns = tuple(ResultColumn(type_, type_) for type_ in values)
+    rows = [tuple(value for value, _, _ in values.values())]
+    result = Result(columns, rows, Privacy("a", Fraction(1), Fraction(0), None))
+    assert next(csv.reader(answer(result, "csv", "ascii").splitlines()[1:])) == [text for _, text, _ in values.values()]
+    assert json.loads(answer(result, "json", "ascii"))["rows"] == [[value for _, _, value in values.values()]]
+    assert " 1.5 |" in answer(result, "table", "ascii")
 
-    return Fraction(1)
+
+def test_closed_streams(config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    before = charges(config)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", None)
+        assert main(["query", config, COUNT]) == 2
+        patched.setattr(sys, "stderr", None)
+        assert main(["query", config, COUNT]) == 2
+    assert "standard output is closed" in capsys.readouterr().err
+    assert charges(config) == before
 
 
 # ---------------------------------------------------------------------------------------------- processes
@@ -531,6 +552,14 @@ def _run(*arguments: str, **options: object) -> subprocess.CompletedProcess[byte
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}  # type: ignore[dict-item]
     command = [sys.executable, "-m", "dpsql", *arguments]
     return subprocess.run(command, capture_output=True, env=environment, timeout=60, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_demo(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsql.cli.output.terminal_style", lambda stream: "box")
+    assert main(["demo", "--verbose"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "" and out.count("┌") == 3
+    assert out.count("charged ε 0.5, ") == 3 and "nothing charged, 3.5 left" in out
 
 
 def test_demo_as_a_process(tmp_path: Path) -> None:
