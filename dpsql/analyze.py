@@ -19,8 +19,9 @@ from sqlglot import exp
 from dpsql import aggregates
 from dpsql.errors import MissingBounds, NotReleasable, UnknownColumn, UnknownTable, UnsupportedQuery
 from dpsql.expressions import Compiler, connector_terms, narrow, position_of, refuse, show
-from dpsql.expressions.literals import DATE, double_sql, literal_sql, paren, try_cast
+from dpsql.expressions.literals import DATE, cast, double_sql, literal_sql, paren, try_cast
 from dpsql.expressions.numbers import unbounded_error
+from dpsql.names import output_name
 from dpsql.policy import Kind, Policy, Table
 from dpsql.query import (
     Call,
@@ -422,34 +423,6 @@ def _unparenthesised(node: exp.Expr) -> exp.Expr:
     return node
 
 
-# ---------------------------------------------------------------------------------------------- names
-
-
-def output_name(node: exp.Expr) -> str:
-    """The name of an unnamed result column, as PostgreSQL gives it."""
-    match node:
-        case exp.Alias():
-            return node.alias
-        case exp.Column():
-            return node.name
-        case exp.Paren() | exp.Filter() | exp.Window() | exp.WithinGroup():
-            return output_name(node.this)
-        case exp.Cast():
-            inner = output_name(node.this)
-            return inner if inner != "?column?" else node.to.sql("postgres").lower().split("(")[0]
-        case exp.Case() | exp.If():
-            return "case"
-        case exp.Exists():
-            return "exists"
-        case exp.Subquery() if isinstance(node.this, exp.Select) and len(node.this.expressions) == 1:
-            return output_name(node.this.expressions[0])
-        case exp.Anonymous():
-            return node.name.lower()
-        case exp.Func() if not isinstance(node, (exp.Connector, exp.Binary)):
-            return type(node).sql_name().lower()
-    return "?column?"
-
-
 def _named_output(original: exp.Expr, new: exp.Expr) -> exp.Expr:
     if isinstance(original, (exp.Alias, exp.Star)):
         return new
@@ -710,9 +683,13 @@ class _ReleaseBuilder:
         if resolved is None:
             return None
         resolved = _unparenthesised(resolved)
-        for index, (known, _) in enumerate(self.keys):
+        for index, (known, key) in enumerate(self.keys):
             if known == resolved:
-                return exp.column(key_name(index), quoted=True)
+                column = exp.column(key_name(index), quoted=True)
+                kind = key.set.type
+                if kind.kind is not Kind.DECIMAL:
+                    return column
+                return cast(column, f"DECIMAL({kind.precision}, {kind.scale})")
         return None
 
     def _ungrouped(self, node: exp.Column) -> Exception:
