@@ -69,7 +69,9 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     if dialect == "duckdb":
         return Statement(tree, explain)
     typed = _annotate(tree, dialect, types)
-    return Statement(_translated(tree, dialect), explain, typed)
+    translated = _translated(tree, dialect)
+    _locate(translated, tokens, offset)
+    return Statement(translated, explain, typed)
 
 
 # ---------------------------------------------------------------------------------------------- tokens
@@ -262,6 +264,21 @@ def _translated(tree: exp.Expr, dialect: str) -> exp.Expr:
         raise UnsupportedQuery(
             f"part of this {dialect} query has no equivalent", hint="write it in plainer SQL"
         ) from None
+
+
+def _locate(tree: exp.Expr, tokens: list[Token], offset: int) -> None:
+    """Positions for a translated tree, which has none: of a name, where the text first has it."""
+    first: dict[str, int] = {}
+    for token in tokens:
+        first.setdefault(token.text.lower(), token.start + offset)
+    for node in tree.walk():
+        for key in ("start", "end", "line", "col"):
+            node.meta.pop(key, None)
+        name = node.name if isinstance(node, (exp.Identifier, exp.Anonymous, exp.Literal)) else ""
+        if isinstance(node, exp.Func) and not name:
+            name = type(node).sql_name()
+        if name.lower() in first:
+            node.meta["start"] = first[name.lower()]
 
 
 def _annotate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> bool:

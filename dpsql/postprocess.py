@@ -33,7 +33,10 @@ class Outer:
 
 
 class Scratch:
-    """One scratch engine for a session and a version of the public tables; each thread works on its own cursor."""
+    """One scratch engine for a session and a version of the public tables; each thread works on its own cursor.
+
+    A cursor keeps the noisy rows of its last statement until the next one replaces them; no analyst's SQL can name them.
+    """
 
     def __init__(self, public_tables: Iterable[PublicTable] = ()) -> None:
         self._connection = duckdb.connect(
@@ -81,9 +84,6 @@ class Scratch:
             described = cursor.execute(f"DESCRIBE {sql}").fetchall()
         except duckdb.Error as error:
             raise _binding_error(error) from None
-        finally:
-            for name in samples:
-                cursor.unregister(name)
         (statement,) = cursor.extract_statements(sql)
         return Outer(sql, statement, tuple(row[0] for row in described), tuple(row[1] for row in described))
 
@@ -101,9 +101,6 @@ class Scratch:
                 f"the query over the noisy rows failed ({type(error).__name__}); the charge stands",
                 hint="check casts and divisions outside the aggregates: they see noisy numbers",
             ) from None
-        finally:
-            for name in releases:
-                cursor.unregister(name)
 
     def close(self) -> None:
         self._connection.close()

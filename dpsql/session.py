@@ -84,7 +84,7 @@ class Session:
             return self._result(compiled, scratch, {}, analyst, Fraction(0), left)
         with self.engine.transaction() as transaction:
             receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
-            exact = [transaction.fetch(inner.sql, inner.keys, len(inner.terms)) for inner in compiled.inner]
+            exact = [transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts) for inner in compiled.inner]
         noisy = {
             release_name(i): release(rows, part, inner, self._noise, counts=self.policy.counts)
             for i, (rows, part, inner) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))

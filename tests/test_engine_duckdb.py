@@ -79,9 +79,7 @@ def values(engine: DuckDBEngine, table_: Table, name: str) -> list[object]:
     """A private column's values, which product code never sees: by the engine's own connection."""
     with engine.transaction():
         relation = engine.relation(table_).sql("duckdb")
-        return [
-            row[0] for row in engine._data.connection.execute(f'SELECT "{name}" FROM {relation}').fetchall()
-        ]
+        return [row[0] for row in engine._data.connection.execute(f'SELECT "{name}" FROM {relation}').fetchall()]
 
 
 def write_database(path: Path, *statements: str) -> None:
@@ -394,9 +392,7 @@ def test_an_idle_file_can_be_written_and_the_change_is_seen(make: Make, clinic: 
         assert tx.version == engine.version
 
 
-def test_a_writer_is_waited_for_then_refused(
-    make: Make, clinic: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_is_waited_for_then_refused(make: Make, clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = make(PEOPLE, engine="duckdb:///clinic.duckdb")
     time.sleep(1.3)
     with held_for_writing(clinic, 0.5):

@@ -61,8 +61,8 @@ class Transaction(Protocol):
         """The data version that this transaction reads."""
         ...
 
-    def fetch(self, sql: str, keys: int, sums: int) -> ExactRows:
-        """Run one inner query: `keys` key columns, then two BIGINT limbs for each of `sums` sums.
+    def fetch(self, sql: str, keys: int, sums: int, counts: int = 0) -> ExactRows:
+        """Run one inner query: `keys` key columns, `counts` BIGINT counts, two BIGINT limbs for each of `sums` sums.
 
         Raises EngineError, with a reference id and nothing else, whatever goes wrong.
         """

@@ -128,10 +128,7 @@ def _value(text: str, type_: ColumnType) -> str:
     trimmed = f"trim({text})"
     if type_.kind is Kind.BOOLEAN:
         lower = f"lower({trimmed})"
-        return (
-            f"CASE WHEN {lower} IN ('1', 't', 'true') THEN TRUE "
-            f"WHEN {lower} IN ('0', 'f', 'false') THEN FALSE END"
-        )
+        return f"CASE WHEN {lower} IN ('1', 't', 'true') THEN TRUE WHEN {lower} IN ('0', 'f', 'false') THEN FALSE END"
     value = f"TRY_CAST({trimmed} AS {_sql_type(type_)})"
     if type_.kind is Kind.DOUBLE:
         value = f"CASE WHEN isfinite({value}) THEN {value} END"

@@ -44,7 +44,7 @@ class KeyColumn:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ExactRows:
-    """Group keys and exact integer sums, column by column, in no particular order of rows.
+    """Group keys and exact integer sums (counts first), column by column, in no particular order of rows.
 
     Each sum column is int64, or an object array of Python ints where some sum does not fit.
     """
@@ -84,13 +84,17 @@ def join_limbs(high: Array, low: Array) -> Array:
     Python ints in an object array. Raises InternalError if a limb is not int64: a float or a NULL must not
     become a sum.
     """
-    for limb in (high, low):
-        if limb.dtype != np.int64 or (isinstance(limb, np.ma.MaskedArray) and np.ma.getmaskarray(limb).any()):
-            raise InternalError(_NOT_INTEGERS.format(limb.dtype))
-    high, low = np.ma.getdata(high), np.ma.getdata(low)
+    high, low = whole(high), whole(low)
     if not high.any():
         return low
     return np.asarray(high.astype(object) * 2**_LIMB_BITS + low.astype(object), dtype=object)
+
+
+def whole(column: Array) -> Array:
+    """A column of BIGINT without NULL as the driver gave it. Raises InternalError for anything else."""
+    if column.dtype != np.int64 or (isinstance(column, np.ma.MaskedArray) and np.ma.getmaskarray(column).any()):
+        raise InternalError(_NOT_INTEGERS.format(column.dtype))
+    return np.ma.getdata(column)
 
 
 def key_column(values: Array) -> KeyColumn:

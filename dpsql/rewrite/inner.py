@@ -1,7 +1,7 @@
 """The query that runs on the private engine: scan, filter, clip and sum, nothing else.
 
-One row for each group that occurs, holding the group's key codes, then two BIGINT limbs for each exact sum:
-sum = high·2^63 + low. The number of rows is private, so no sum is ever taken to fit BIGINT: sums are HUGEINT in the
+One row for each group that occurs, holding the group's key codes, its counts, and two BIGINT limbs for each exact
+sum of indices: sum = high·2^63 + low. The number of rows is private, so no sum is ever taken to fit BIGINT: sums are HUGEINT in the
 engine (an index is at most 2^62, so 2^64 rows fit) and leave it in limbs, exactly.
 
 The values are computed in nested subqueries, one for each step of `clip`: DuckDB would otherwise compute a step as
@@ -55,6 +55,16 @@ class Inner:
     keys: int
     terms: tuple[Term, ...]
 
+    @property
+    def counts(self) -> int:
+        """How many of the terms are counts of rows: they come first, as they are."""
+        return sum(term.grid is None for term in self.terms)
+
+    @property
+    def sums(self) -> int:
+        """How many of the terms are sums of indices: they leave the engine in limbs."""
+        return len(self.terms) - self.counts
+
     def position(self, kind: str, basis: BasisPlan) -> int:
         """Where a basis's term stands among the sums."""
         wanted = _term(kind, basis).identity
@@ -88,8 +98,9 @@ class _Builder:
             code = column(key_name(index))
             text = key.domain.kind is Kind.TEXT
             columns.append(code if text else named(cast(code, "BIGINT"), key_name(index)))
-        for index in range(len(self.terms)):
-            columns += _limbs(column(f"sum_{index}"), index)
+        for index, term in enumerate(self.terms):
+            total = column(f"sum_{index}")
+            columns += [total] if term.grid is None else _limbs(total, index)
         outside.set("expressions", columns)
         declared = [_declared(key, column(key_name(i))) for i, key in enumerate(self._query.keys)]
         if declared:
@@ -136,18 +147,19 @@ class _Builder:
 
     def _sum(self, term: Term) -> exp.Expr:
         if term.kind == "rows":
-            return cast(self._filtered(exp.Count(this=exp.Star()), term), "HUGEINT")
+            return self._filtered(exp.Count(this=exp.Star()), term)
         name, value = self._summands[_key(term, self._summands)]
-        count = cast(self._filtered(exp.Count(this=column(name)), term), "HUGEINT")
+        count = self._filtered(exp.Count(this=column(name)), term)
         if term.kind == "present":
             return count
         total: exp.Expr = exp.Coalesce(
-            this=cast(self._filtered(exp.Sum(this=column(name)), term), "HUGEINT"),
+            this=self._filtered(exp.Sum(this=column(name)), term),
             expressions=[exp.Literal.number(0)],
         )
         if not value.doubled:
             return total
-        shifted = exp.Add(this=total, expression=exp.Mul(this=count, expression=decimal_sql(Fraction(value.cells))))
+        wide = cast(count, "HUGEINT")
+        shifted = exp.Add(this=total, expression=exp.Mul(this=wide, expression=decimal_sql(Fraction(value.cells))))
         return exp.BitwiseRightShift(this=exp.Paren(this=shifted), expression=exp.Literal.number(1))
 
     def _filtered(self, aggregate: exp.Expr, term: Term) -> exp.Expr:
@@ -196,7 +208,7 @@ def _terms(release: ReleasePlan) -> tuple[Term, ...]:
             if any(getattr(part, kind) for part in basis.parts):
                 term = _term(kind, basis)
                 found.setdefault(term.identity, term)
-    return tuple(found.values())
+    return tuple(sorted(found.values(), key=lambda term: term.grid is not None))
 
 
 def _term(kind: str, basis: BasisPlan) -> Term:
