@@ -23,6 +23,7 @@ from sqlglot import exp
 from dpsql.engines import PublicTable
 from dpsql.engines.duckdb import DuckDBTransaction
 from dpsql.engines.exact_rows import ExactRows
+from dpsql.errors import EngineError
 from dpsql.plan import BasisPlan, Plan
 from dpsql.policy import Key, Policy, Table, load
 from dpsql.result import Result
@@ -90,14 +91,18 @@ class MemoryEngine:
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         inner = DuckDBTransaction(self.connection, self.version)
-        executed = self.executed
+        executed, connection = self.executed, self.connection
 
         class Recorded:
             version = self.version
 
-            def fetch(self, sql: str, keys: int, sums: int) -> ExactRows:
+            def fetch(self, sql: str, *sizes: int) -> ExactRows:
                 executed.append(sql)
-                return inner.fetch(sql, keys, sums)
+                try:
+                    return inner.fetch(sql, *sizes)
+                except EngineError:
+                    connection.execute(sql)  # shows the engine's own words, and the test fails
+                    raise
 
         yield Recorded()
 
@@ -204,7 +209,14 @@ class RecordingNoise:
 # ---------------------------------------------------------------------------------------------- sessions
 
 
-@dataclass(slots=True)
+class OpenSession(Session):
+    """A session whose faults come out as they are, not as InternalError."""
+
+    def execute(self, sql: str, parameters: Any = (), *, epsilon: object = None, analyst: str) -> Result:
+        return self._execute(sql, parameters, epsilon, analyst)
+
+
+@dataclass(slots=True, repr=False)
 class Bench:
     """A session over one table, with all that a test wants to look at."""
 
@@ -221,7 +233,7 @@ class Bench:
 def bench(policy: Policy, types: Mapping[str, Mapping[str, str]], noise: Any, engine: type = MemoryEngine) -> Bench:
     made = engine(policy, types)
     ledger = FreeLedger()
-    return Bench(policy, made, Session(policy, made, ledger, noise), ledger, noise)  # type: ignore[arg-type]
+    return Bench(policy, made, OpenSession(policy, made, ledger, noise), ledger, noise)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
