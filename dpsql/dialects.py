@@ -54,7 +54,7 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
         rounding = {"spark": exp.Trunc, "bigquery": exp.Round}.get(dialect)
         if rounding is not None:
             node.set("this", rounding(this=node.this))
-    whole = isinstance(node, exp.Round) and not node.args.get("decimals")
+    whole = isinstance(node, exp.Round) and not node.args.get("decimals") and not isinstance(node.this, exp.Literal)
     if dialect == "postgres" and whole and node.this.is_type(exp.DType.DOUBLE, exp.DType.FLOAT):
         return exp.Anonymous(this="ROUND_EVEN", expressions=[node.this, exp.Literal.number(0)])
     unit = node.args.get("unit") if isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)) else None

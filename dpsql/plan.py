@@ -29,6 +29,8 @@ MAX_DOUBLE_CELLS = 2**50
 """Index arithmetic in DOUBLE is exact to the nearest integer up to here."""
 MAX_CELLS = 2**62
 """2^40 rows of indices up to here stay below 2^102, far inside HUGEINT."""
+SMALLEST_GRAIN = Fraction(1, 2**800)
+"""Of doubles, unless the policy says otherwise: its inverse is a double too."""
 MAX_CALLS = 200
 
 
@@ -233,7 +235,7 @@ def _natural_grain(kind: Kind, grain: Fraction | None, argument: Typed, width: F
         return grain
     if width == 0:
         return Fraction(1)
-    return _power_of_two_below(width / 2**30)
+    return max(_power_of_two_below(width / 2**30), SMALLEST_GRAIN)
 
 
 def _power_of_two_below(value: Fraction) -> Fraction:

@@ -34,6 +34,9 @@ from dpsql.valueset import (
     number,
 )
 
+INT64_DIGITS = 18
+"""A DECIMAL of at most so many digits is stored in 64 bits."""
+
 
 def number_operands(compiler: Compiler, node: exp.Expr, *operands: exp.Expr) -> list[Typed]:
     """The operands, each a number (booleans become 0 and 1)."""
@@ -136,6 +139,8 @@ def _exact_decimals(node: exp.Expr, left: Typed, right: Typed) -> tuple[exp.Expr
     width = a + b if product else max(a - s, b - t) + max(s, t) + 1
     if width > MAX_DIGITS:
         return None
+    if width > INT64_DIGITS:
+        a = max(a, INT64_DIGITS + 1)  # else DuckDB keeps a result of two narrow operands in 64 bits, and raises
     return binary(node, _as_decimal(left, a), _as_decimal(right, b)), s + t if product else max(s, t)
 
 
