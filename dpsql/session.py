@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import os
 import secrets
 import threading
 from collections import OrderedDict
@@ -15,7 +16,7 @@ import numpy as np
 
 from dpsql import aggregates
 from dpsql.analyze import analyze
-from dpsql.engines import Engine, Transaction
+from dpsql.engines import Engine, Transaction, open_engine
 from dpsql.errors import EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import explain
 from dpsql.ledger import Ledger, Receipt, Remaining
@@ -24,7 +25,7 @@ from dpsql.plan import NumberPlan, Plan, ReleasePlan, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
-from dpsql.privacy.noise import NoiseSource
+from dpsql.privacy.noise import NoiseSource, SystemNoise
 from dpsql.query import half_width_name, number_name, release_name
 from dpsql.release import LEVEL, NoisyRows, key_columns, release
 from dpsql.result import Privacy, Result, ResultColumn
@@ -221,6 +222,37 @@ class Session:
         """Let engine and ledger go."""
         self.engine.close()
         self.ledger.close()
+
+
+def open_session(policy: Policy, *, create_ledger: bool = False) -> Session:
+    """A session under `policy`: its engine and ledger opened, noise from the operating system.
+
+    With `create_ledger` a ledger that does not exist is made; one that exists is used as it is. Raises PolicyError
+    for what doesn't fit the data, EngineError for data that can't be opened now, LedgerError.
+    """
+    engine = open_engine(policy)
+    try:
+        absent = create_ledger and not policy.ledger.exists()
+        ledger = Ledger.create(policy.ledger) if absent else Ledger.open(policy.ledger)
+    except BaseException:
+        engine.close()
+        raise
+    return Session(policy, engine, ledger, SystemNoise())
+
+
+def system_user() -> str:
+    """The operating system's name for whoever runs this process: the analyst, where none is named.
+
+    Not from LOGNAME or USER, which anyone can set; a user without a name is called by number.
+    """
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
+    except ImportError:  # Windows
+        return os.getlogin()
 
 
 def _internal(error: Exception) -> InternalError:

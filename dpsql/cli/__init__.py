@@ -1,0 +1,83 @@
+"""The command line: `dpsql query`, `explain`, `check`, `budget`, `demo`.
+
+One function for each command, in a module of its name; each takes the parsed arguments and returns an exit
+code. What goes wrong is told here, in one way: never a traceback.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable, Sequence
+
+from dpsql.cli.arguments import parse
+from dpsql.cli.budget import budget
+from dpsql.cli.check import check
+from dpsql.cli.demo import demo
+from dpsql.cli.errors import (
+    BROKEN_PIPE,
+    FAILED,
+    INTERRUPTED,
+    USAGE,
+    Usage,
+    error_text,
+    exit_code,
+    usage_text,
+)
+from dpsql.cli.explain import explain
+from dpsql.cli.output import prepare_streams, say, silence_stdout
+from dpsql.cli.query import query
+from dpsql.errors import Error
+
+_COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "query": query,
+    "explain": explain,
+    "check": check,
+    "budget": budget,
+    "demo": demo,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code of the process."""
+    prepare_streams()
+    arguments = argparse.Namespace(sql=None)
+    try:
+        parse(sys.argv[1:] if argv is None else list(argv), arguments)
+        _log_to_stderr(arguments.verbose)
+        code = _COMMANDS[arguments.command](arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except SystemExit as done:  # argparse has told all
+        return done.code if isinstance(done.code, int) else USAGE
+    except Usage as error:
+        say(usage_text(error))
+        return USAGE
+    except Error as error:
+        say(error_text(error, arguments.sql))
+        return exit_code(error)
+    except BrokenPipeError:
+        silence_stdout()
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        say("interrupted; a charge that was made stands\n")
+        return INTERRUPTED
+    except OSError as error:
+        silence_stdout()
+        say(f"error: the answer could not be written: {error.strerror}; a charge that was made stands\n")
+        return USAGE
+    except Exception as error:  # noqa: BLE001 - the boundary: what an exception says may hold values
+        say(f"error XX000: internal error ({type(error).__name__}); a charge that was made stands\n")
+        return FAILED
+
+
+def _log_to_stderr(verbose: bool) -> None:
+    if verbose:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("log: %(name)s: %(message)s"))
+        logging.getLogger("dpsql").addHandler(handler)
+
+
+__all__ = ["main"]

@@ -1,0 +1,144 @@
+"""`dpsql budget`: the ledger's charges and what is left of the budget."""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections import deque
+from collections.abc import Iterator
+from fractions import Fraction
+
+from dpsql.cli.errors import OK
+from dpsql.cli.output import Output
+from dpsql.ledger import Charge, Ledger, Totals, charges_csv, charges_json
+from dpsql.policy import Budget, Limit, Policy, load
+from dpsql.privacy.loss import DELTA_PLACES, PrivacyLoss, decimal_text
+from dpsql.table import Head, Style, table
+
+_LONGEST_QUERY = 60
+_NOTHING = PrivacyLoss(Fraction(0))
+
+
+def budget(arguments: argparse.Namespace) -> int:
+    """Make the ledger, or show it."""
+    policy = load(arguments.config)
+    with Output(arguments.output) as output:
+        if arguments.create:
+            Ledger.create(policy.ledger).close()
+            output.write(f"made the ledger {policy.ledger.name}: no charges yet\n")
+            return OK
+        with Ledger.open(policy.ledger) as ledger:
+            output.write(_shown(arguments, policy, ledger, output.style))
+    return OK
+
+
+def _shown(arguments: argparse.Namespace, policy: Policy, ledger: Ledger, style: Style) -> str:
+    charges = ledger.charges(arguments.analyst)
+    if arguments.format != "table":
+        file = io.StringIO()
+        (charges_csv if arguments.format == "csv" else charges_json)(charges, file)
+        return file.getvalue()
+    return (
+        budget_table(policy, ledger, style, arguments.analyst)
+        + "\n"
+        + _charges(charges, arguments.last, style)
+    )
+
+
+# ---------------------------------------------------------------------------------------------- limits
+
+
+def budget_table(policy: Policy, ledger: Ledger | None, style: Style, only: str | None = None) -> str:
+    """Each limit, what was charged under it in all, what it leaves now; without a ledger the limits alone."""
+    totals = Totals(0, _NOTHING, {}) if ledger is None else ledger.totals()
+    limits = [row for row in _rows(policy.budget, ledger, totals) if only in (None, row.who)]
+    with_delta = any(row.limit.delta is not None for row in limits)
+    heads = [
+        Head("who"),
+        Head("ε limit", True),
+        Head("per"),
+        Head("ε charged in all", True),
+        Head("ε left", True),
+    ]
+    if with_delta:
+        heads.insert(2, Head("δ limit", True))
+    return table(heads, [_cells(row, with_delta) for row in limits], style)
+
+
+class _Row:
+    """A line of the budget: whose limit, and how it stands."""
+
+    __slots__ = ("charged", "left", "limit", "who")
+
+    def __init__(self, who: str, limit: Limit, charged: PrivacyLoss | None, left: str) -> None:
+        self.who = who
+        self.limit = limit
+        self.charged = charged
+        self.left = left
+
+
+def _rows(budget: Budget, ledger: Ledger | None, totals: Totals) -> Iterator[_Row]:
+    everyone = Budget(budget.everyone)
+    yield _Row("(everyone)", budget.everyone, totals.everyone, _left(ledger, "everyone", everyone))
+    others = budget.analysts.get("*", Limit())
+    named = [name for name in budget.analysts if name != "*"]
+    for name in [*named, *(name for name in totals.analysts if name not in named)]:
+        limit = budget.analysts.get(name, others)
+        yield _Row(name, limit, totals.analysts.get(name, _NOTHING), _left(ledger, name, budget))
+    if "*" in budget.analysts:
+        yield _Row("(each other)", others, None, "")
+
+
+def _left(ledger: Ledger | None, analyst: str, budget: Budget) -> str:
+    if ledger is None:
+        return ""
+    left = ledger.remaining(analyst, budget)
+    if left.epsilon is None:
+        return "no limit"
+    renews = f", renews {left.renews:%Y-%m-%d}" if left.renews else ""
+    return decimal_text(left.epsilon) + renews
+
+
+def _cells(row: _Row, with_delta: bool) -> list[str]:
+    limit = row.limit
+    cells = [
+        row.who,
+        "no limit" if limit.epsilon is None else decimal_text(limit.epsilon),
+        limit.per or "",
+        "" if row.charged is None else decimal_text(row.charged.epsilon),
+        row.left,
+    ]
+    if with_delta:
+        cells.insert(2, "" if limit.delta is None else decimal_text(limit.delta, DELTA_PLACES))
+    return cells
+
+
+# ---------------------------------------------------------------------------------------------- charges
+
+
+def _charges(charges: Iterator[Charge], last: int, style: Style) -> str:
+    newest: deque[Charge] = deque(maxlen=last)
+    count = 0
+    for charge in charges:
+        newest.append(charge)
+        count += 1
+    if not count:
+        return "no charges\n"
+    heads = [Head("charge", True), Head("time (UTC)"), Head("analyst"), Head("ε", True), Head("query")]
+    rows = [
+        [
+            str(charge.number),
+            f"{charge.time:%Y-%m-%d %H:%M:%S}",
+            charge.analyst,
+            decimal_text(charge.loss.epsilon),
+            _one_line(charge.query),
+        ]
+        for charge in newest
+    ]
+    more = "" if count <= last else f"the newest {len(newest)} of {count} charges; --format csv has all\n"
+    return table(heads, rows, style) + more
+
+
+def _one_line(sql: str) -> str:
+    line = " ".join(sql.split())
+    return line if len(line) <= _LONGEST_QUERY else line[: _LONGEST_QUERY - 1] + "…"

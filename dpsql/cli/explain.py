@@ -1,0 +1,136 @@
+"""`dpsql explain`: what a query would release and cost, and the table with which an analyst chooses ε."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpsql.cli.arguments import analyst, parameters, statement
+from dpsql.cli.errors import OK, Usage
+from dpsql.cli.output import Output
+from dpsql.errors import InvalidParameter
+from dpsql.policy import load
+from dpsql.privacy.loss import decimal_text, parse_epsilon
+from dpsql.session import Session, open_session
+from dpsql.table import Head, Style, table
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One noisy number at one ε. `refused` says why there is none; `queries` None: no limit."""
+
+    epsilon: str
+    number: str
+    scales: tuple[float, ...] = ()
+    half_width: float | str | None = None
+    queries: int | None = None
+    refused: str | None = None
+
+
+def explain(arguments: argparse.Namespace) -> int:
+    """Explain the query, free."""
+    arguments.sql = statement(arguments.sql, arguments.file)
+    given = parameters(arguments.parameters)
+    asker = analyst(arguments.analyst)
+    with Output(arguments.output) as output:
+        session = open_session(load(arguments.config))
+        try:
+            if arguments.epsilons is None:
+                text = session.explain(
+                    arguments.sql, given, epsilon=arguments.epsilon, analyst=asker, form=arguments.format
+                )
+                output.write(text + "\n")
+                return OK
+            choices = [
+                choice
+                for epsilon in _epsilons(arguments.epsilons)
+                for choice in _choices(session, arguments.sql, given, epsilon, asker)
+            ]
+        finally:
+            session.close()
+        output.write(_json(choices) if arguments.format == "json" else _table(choices, output.style))
+    return OK
+
+
+def _epsilons(text: str) -> list[str]:
+    """Each ε as it was written. Raises Usage, InvalidParameter."""
+    values = [part.strip() for part in text.split(",") if part.strip()]
+    if not 1 <= len(values) <= 100:
+        raise Usage("--epsilons has no ε, or more than 100", "write --epsilons 0.01,0.1,1")
+    for value in values:
+        parse_epsilon(value)
+    return values
+
+
+def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -> list[Choice]:
+    """The query's numbers at `epsilon`; where the policy doesn't allow that much, one line that says so."""
+    ceiling = session.policy.privacy.max_epsilon
+    if ceiling is not None and parse_epsilon(epsilon) > ceiling:
+        return [Choice(epsilon, "", refused=f"above max_epsilon {decimal_text(ceiling)}")]
+    facts = json.loads(session.explain(sql, given, epsilon=epsilon, analyst=asker, form="json"))
+    charge = session.plan(sql, given, epsilon=epsilon).plan.charge
+    left = session.ledger.remaining(asker, session.policy.budget).epsilon
+    numbers = [number for release in facts["releases"] for number in release["numbers"]]
+    if not numbers:
+        raise InvalidParameter(
+            "this query reads no private table: its answer is exact and free", hint="run it with dpsql query"
+        )
+    queries = None if left is None else left // Fraction(charge.epsilon_units, 10**9)
+    return [
+        Choice(
+            epsilon,
+            number["call"],
+            tuple(dict.fromkeys(float(part["scale"]) for part in number["parts"])),
+            number["half_width_95"],
+            queries,
+        )
+        for number in numbers
+    ]
+
+
+def _table(choices: list[Choice], style: Style) -> str:
+    heads = [
+        Head("ε", True),
+        Head("number"),
+        Head("scale", True),
+        Head("± 95 %", True),
+        Head("queries left", True),
+    ]
+    return table(heads, [_row(choice) for choice in choices], style)
+
+
+def _row(choice: Choice) -> list[str]:
+    if choice.refused is not None:
+        return [choice.epsilon, choice.refused, "", "", "0"]
+    width = choice.half_width
+    return [
+        choice.epsilon,
+        choice.number,
+        ", ".join(_short(scale) for scale in choice.scales),
+        "" if width is None else width if isinstance(width, str) else _short(width),
+        "no limit" if choice.queries is None else f"{choice.queries:,}",
+    ]
+
+
+def _short(value: float) -> str:
+    """Four digits, without an exponent where it would be short without one."""
+    text = f"{value:.4g}"
+    return f"{float(text):,.0f}" if "e+" in text and value < 1e12 else text
+
+
+def _json(choices: list[Choice]) -> str:
+    rows = [
+        {
+            "epsilon": choice.epsilon,
+            "number": choice.number or None,
+            "scales": list(choice.scales),
+            "half_width_95": choice.half_width,
+            "queries_left": 0 if choice.refused else choice.queries,
+            "refused": choice.refused,
+        }
+        for choice in choices
+    ]
+    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"

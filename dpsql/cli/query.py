@@ -1,0 +1,35 @@
+"""`dpsql query`: one answer, charged."""
+
+from __future__ import annotations
+
+import argparse
+
+from dpsql.cli.answer import answer, cost
+from dpsql.cli.arguments import analyst, parameters, statement
+from dpsql.cli.errors import OK
+from dpsql.cli.output import Output, say
+from dpsql.policy import load
+from dpsql.session import open_session
+
+
+def query(arguments: argparse.Namespace) -> int:
+    """Answer the query. What can fail for free does so before the charge: files, policy, output."""
+    arguments.sql = statement(arguments.sql, arguments.file)
+    given = parameters(arguments.parameters)
+    with Output(arguments.output) as output:
+        session = open_session(load(arguments.config))
+        try:
+            result = session.execute(
+                arguments.sql, given, epsilon=arguments.epsilon, analyst=analyst(arguments.analyst)
+            )
+        finally:
+            session.close()
+        text = answer(result, arguments.format, output.style, half_widths=arguments.half_widths)
+        note = f"{cost(result.privacy)}\n"
+        under_table = arguments.format == "table" and output.is_stdout
+        try:
+            output.write(text + note if under_table else text)
+        finally:
+            if not under_table:
+                say(note)
+    return OK

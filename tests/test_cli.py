@@ -1,0 +1,559 @@
+"""The command line: answers, formats, exit codes, and errors that never are tracebacks."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpsql.cli import main
+from dpsql.cli.answer import answer
+from dpsql.cli.arguments import value
+from dpsql.cli.errors import error_text, excerpt
+from dpsql.errors import Error, InternalError
+from dpsql.ledger import Ledger
+from dpsql.result import Privacy, Result, ResultColumn
+from dpsql.session import Session
+from dpsql.table import Head, table, width
+
+ROOT = Path(__file__).parent.parent
+POLICY = """\
+dpsql: 1
+privacy: {epsilon: 1e6, max_epsilon: 1e7}
+budget:
+  epsilon: 1e15
+  analysts:
+    poor: {epsilon: 1, per: month}
+    rich: {epsilon: 1e12, delta: 1e-6}
+ledger: var/the.ledger
+tables:
+  people:
+    source: people.csv
+    unit: row
+    columns:
+      name: {type: text, keys: [Ann, Bob, "日本"]}
+      age: {type: integer, bounds: [0, 100]}
+      pay: {type: double, bounds: [0, 1000], grain: 1, nullable: true}
+      code: {type: integer, keys: {from: drinks.code}}
+      since: {type: date, bounds: [2020-01-01, 2020-12-31]}
+      cost: {type: "decimal(4,2)", keys: [0.5, 1.25, null]}
+  drinks:
+    source: drinks.csv
+    public: true
+"""
+PEOPLE = (
+    "name,age,pay,code,since,cost\nAnn,30,10,1,2020-05-01,0.5\nBob,40,,2,2020-05-01,1.25\n"
+    "Ann,fifty,20,1,2020-05-01,\n日本,60,30,x,2020-05-01,0.5\n"
+)
+DRINKS = "code,drink,price\n1,tea,1.5\n2,wi|ne,\n"
+COUNT = "SELECT COUNT(*) AS n FROM people"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A policy whose ledger is made."""
+    return _folder(tmp_path_factory.mktemp("cli"))
+
+
+def _folder(folder: Path) -> Path:
+    (folder / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    (folder / "people.csv").write_text(PEOPLE, encoding="utf-8")
+    (folder / "drinks.csv").write_text(DRINKS, encoding="utf-8")
+    assert main(["budget", str(folder / "policy.yaml"), "--create"]) == 0
+    return folder
+
+
+@pytest.fixture
+def config(template: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    return str(template / "policy.yaml")
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    folder = _folder(tmp_path)
+    capsys.readouterr()
+    return folder
+
+
+def charges(config: str) -> int:
+    with Ledger.open(Path(config).parent / "var" / "the.ledger") as ledger:
+        return ledger.totals().count
+
+
+# ---------------------------------------------------------------------------------------------- query
+
+
+def test_query_as_table(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT name, COUNT(*) AS n, AVG(pay) FROM people GROUP BY name"
+    assert main(["query", config, "--as", "rich", sql, "--epsilon", "1000000"]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert [cell.strip() for cell in lines[1].split("|")[1:-1]] == ["name", "n", "± 95 %", "avg", "± 95 %"]
+    assert lines[3].startswith("| Ann  | 2 |") and lines[5].startswith("| 日本 | 1 |")
+    assert lines[-1].startswith("charged ε 1000000, ") and lines[-1].endswith(" left")
+    assert err == ""
+
+
+def test_query_as_csv(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT code, drink, price FROM drinks"
+    assert main(["query", config, sql, "--format", "csv"]) == 0
+    out, err = capsys.readouterr()
+    assert list(csv.reader(io.StringIO(out))) == [
+        ["code", "drink", "price"],
+        ["1", "tea", "1.5"],
+        ["2", "wi|ne", ""],
+    ]
+    assert err.startswith("nothing charged, ")
+
+
+def test_csv_with_half_widths(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT name, COUNT(*) AS n FROM people GROUP BY name"
+    assert main(["query", config, sql, "--format", "csv", "--half-widths"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert list(rows[0]) == ["name", "n", "n_half_width"]
+    assert [row["n"] for row in rows] == ["2", "1", "1"]
+
+
+def test_query_as_json(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT name, COUNT(*) AS n, AVG(pay) AS mean FROM people GROUP BY name"
+    assert main(["query", config, sql, "--format", "json", "--as", "rich", "--epsilon", "1e5"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert [column["name"] for column in found["columns"]] == ["name", "n", "mean"]
+    assert [row[:2] for row in found["rows"]] == [["Ann", 2], ["Bob", 1], ["日本", 1]]
+    name, count, mean = found["half_widths"]
+    assert name is None and isinstance(count, float) and len(mean) == 3
+    assert found["privacy"]["epsilon_charged"] == 100_000 and found["privacy"]["analyst"] == "rich"
+    assert err.startswith("charged ε 100000, ")
+
+
+def test_query_as_markdown(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["query", config, "SELECT drink, price FROM drinks", "--format", "markdown"]) == 0
+    out, _ = capsys.readouterr()
+    assert out.splitlines() == [
+        "| drink  | price |",
+        "| ------ | ----: |",
+        "| tea    |   1.5 |",
+        "| wi\\|ne |  NULL |",
+    ]
+
+
+def test_query_from_file_and_stdin(
+    config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "query.sql"
+    file.write_text("\ufeffSELECT 1 AS one;\n", encoding="utf-8")
+    assert main(["query", config, "-f", str(file), "--format", "csv"]) == 0
+    assert capsys.readouterr().out == "one\n1\n"
+    for arguments in (["-"], ["-f", "-"], []):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"SELECT 2 AS two")))
+        assert main(["query", config, *arguments, "--format", "csv"]) == 0
+        assert capsys.readouterr().out == "two\n2\n"
+
+
+def test_parameters(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT COUNT(*) AS n FROM people WHERE age >= :age AND name = :name"
+    assert main(["query", config, sql, "-p", "age=30", "-p", "name=Ann", "--format", "csv"]) == 0
+    assert capsys.readouterr().out == "n\n1\n"
+    assert (
+        main(["query", config, "SELECT ? AS a, ? AS b", "-p", "2=x", "-p", "1=null", "--format", "csv"]) == 0
+    )
+    assert capsys.readouterr().out == "a,b\n,x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "shown"),
+    [
+        ("18", int, "18"), ("-5", int, "-5"), ("1.50", "Decimal", "1.50"), (".5", "Decimal", "0.5"),
+        ("1e-3", float, "0.001"), ("NULL", type(None), "None"), ("True", bool, "True"),
+        ("false", bool, "False"),
+        ("'18'", str, "18"), ("'it''s'", str, "it's"), ("2020-01-01", str, "2020-01-01"), ("", str, ""),
+        ("1_000", str, "1_000"), ("nan", str, "nan"), ("٣", str, "٣"), ("'", str, "'"),
+    ],
+)  # fmt: skip
+def test_types_of_parameters(text: str, type_: object, shown: str) -> None:
+    found = value(text)
+    assert str(found) == shown
+    assert type(found) is type_ or type(found).__name__ == type_
+
+
+def test_output_file(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config, file = str(fresh / "policy.yaml"), fresh / "out.csv"
+    assert main(["query", config, COUNT, "-o", str(file), "--format", "csv"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("charged ε ") and file.read_text() == "n\n4\n"
+    assert main(["query", config, "SELECT age FROM people", "-o", str(file)]) == 1
+    assert file.read_text() == "n\n4\n"  # as it was
+    assert main(["query", config, "SELECT 1 AS x", "-o", str(file), "--format", "csv"]) == 0
+    assert file.read_text() == "x\n1\n"
+    assert main(["query", config, "SELECT age FROM people", "-o", str(fresh / "new.csv")]) == 1
+    assert not (fresh / "new.csv").exists()
+
+
+def test_an_unwritable_output_costs_nothing(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = charges(config)
+    for place in ("/nonexistent/x.csv", str(Path(config).parent), "a\0b"):
+        assert main(["query", config, COUNT, "-o", place]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and "can't be written" in err
+    assert charges(config) == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_an_answer_that_was_paid_for_is_not_lost(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["query", config, COUNT, "-o", "/dev/full", "--format", "csv"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "n\n4\n" and "could not be written" in err and "charged ε" in err
+
+
+# ---------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "shown"),
+    [
+        (["SELEC 1"], 1, "error 42601"),
+        (["SELECT age FROM people"], 1, "error 42501"),
+        (["SELECT MAX(age) FROM people"], 1, "error 0A000"),
+        (["SELECT x FROM people"], 1, "error 42703"),
+        (["SELECT COUNT(*) FROM nowhere"], 1, "error 42P01"),
+        ([COUNT, "--epsilon", "zero"], 1, "error 22P02"),
+        ([COUNT, "--epsilon", "1e8"], 1, "max_epsilon"),
+        ([COUNT, "-p", "a=1"], 1, "no place for parameter a"),
+        ([COUNT, "--as", "poor"], 4, "error 53400"),
+        ([COUNT, "--as", ""], 1, "error 22P02"),
+        ([COUNT, "--as", "*"], 1, "error 22P02"),
+        ([COUNT, "-p", "a"], 2, "write -p NAME=VALUE"),
+        ([COUNT, "-p", "a=1", "-p", "a=2"], 2, "given twice"),
+        ([COUNT, "-f", "x.sql"], 2, "give one of them"),
+        (["-f", "/nonexistent/x.sql"], 2, "No such file"),
+        (["-f", "/dev/zero"], 2, "too long"),
+        (["-f", "a\0b"], 2, "not a path"),
+        ([COUNT, "--format", "xml"], 2, "invalid choice"),
+        ([COUNT, "more"], 2, "unrecognized arguments"),
+        (["SELECT '\udcff' AS x"], 1, "error "),
+        (["SELECT '\0' AS x"], 1, "error 42601"),
+    ],
+)
+def test_exit_codes(
+    config: str, arguments: list[str], code: int, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = charges(config)
+    assert main(["query", config, *arguments]) == code
+    err = capsys.readouterr().err
+    assert shown in err and "Traceback" not in err
+    assert charges(config) == before + (code == 0)
+
+
+def test_files_in_other_encodings(config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "latin.sql"
+    file.write_bytes("SELECT 'é'".encode("latin-1"))
+    assert main(["query", config, "-f", str(file)]) == 2
+    assert "not UTF-8 text (byte 8)" in capsys.readouterr().err
+
+
+def test_no_sql_on_a_terminal(
+    config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO()))
+    assert main(["query", config]) == 2
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["query", config, "-"]) == 2
+    assert "there is no SQL" in capsys.readouterr().err
+
+
+def test_errors_show_where(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT COUNT(*),\n\tSUM(incme)\nFROM people"
+    assert main(["query", config, sql]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "error 42703: column incme does not exist in people"
+    assert lines[1] == "  line 2:  SUM(incme)"
+    assert lines[2].index("^") == lines[1].index("incme")
+    assert lines[3].startswith("hint: columns: ")
+
+
+@pytest.mark.parametrize(
+    ("sql", "position", "lines"),
+    [
+        ("SELECT x", 7, ["  SELECT x", "         ^"]),
+        ("SELECT x", 99, ["  SELECT x", "          ^"]),
+        ("", 0, ["  ", "  ^"]),
+        ("SELECT 1,\r\n\tx", 12, ["  line 2:  x", "           ^"]),
+        ("SELECT '日本', x", 13, ["  SELECT '日本', x", "                 ^"]),
+        ("SELECT 'e\u0301', x", 13, ["  SELECT 'e\u0301', x", "              ^"]),
+        ("\x1b[2J x", 5, ["  \\x1b[2J x", "          ^"]),
+    ],
+)
+def test_carets(sql: str, position: int, lines: list[str]) -> None:
+    assert excerpt(sql, position, 80) == lines
+
+
+@pytest.mark.parametrize("position", [0, 1, 40, 500, 998, 999, 1000])
+@pytest.mark.parametrize("letter", ["x", "語"])
+def test_long_lines_are_cut_around_the_caret(position: int, letter: str) -> None:
+    sql = letter * position + "!" + letter * (1000 - position)
+    shown, caret = excerpt(sql, position, 60)
+    assert width(shown) <= 60
+    before = shown[: shown.index("!")]
+    assert width(before) == caret.index("^")
+
+
+def test_errors_print_no_control_characters() -> None:
+    text = error_text(Error("a\x1b[31m\nb", hint="c\u202ed", position=0), "SELECT 1", 80)
+    assert text == "error XX000: a\\x1b[31m\\nb\n  SELECT 1\n  ^\nhint: c\\u202ed\n"
+
+
+def test_faults_are_told_without_their_words(
+    config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(error: BaseException) -> int:
+        def execute(*_: object, **__: object) -> None:
+            raise error
+
+        monkeypatch.setattr(Session, "execute", execute)
+        return main(["query", config, COUNT])
+
+    assert fail(ValueError("secret")) == 6
+    assert fail(InternalError("internal error 00")) == 6
+    assert fail(KeyboardInterrupt()) == 130
+    assert fail(BrokenPipeError()) == 141
+    err = capsys.readouterr().err
+    assert "secret" not in err and "ValueError" in err and "interrupted" in err
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("dpsql ")
+    assert main([]) == 2
+    assert main(["no-such"]) == 2
+    for command in ("query", "explain", "check", "budget", "demo"):
+        assert main([command, "--help"]) == 0
+        out = capsys.readouterr().out
+        assert "examples:" in out and "exit codes:" in out and max(map(len, out.splitlines())) <= 110
+
+
+# ---------------------------------------------------------------------------------------------- explain
+
+
+def test_explain(config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = charges(config)
+    assert main(["explain", config, COUNT, "--epsilon", "2"]) == 0
+    assert "charged 2" in capsys.readouterr().out
+    assert main(["explain", config, COUNT, "--format", "json", "-o", str(tmp_path / "plan.json")]) == 0
+    assert json.loads((tmp_path / "plan.json").read_text())["epsilon"] == 1e6
+    assert charges(config) == before
+
+
+def test_explain_epsilons(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT COUNT(*), AVG(age) FROM people"
+    assert main(["explain", config, sql, "--epsilons", "0.01,0.1, 1,1e8", "--as", "poor"]) == 0
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in capsys.readouterr().out.splitlines()[3:-1]
+    ]
+    assert [(row[0], row[1], row[4]) for row in rows] == [
+        ("0.01", "COUNT(*)", "100"), ("0.01", "AVG(age)", "100"), ("0.1", "COUNT(*)", "10"),
+        ("0.1", "AVG(age)", "10"), ("1", "COUNT(*)", "1"), ("1", "AVG(age)", "1"),
+        ("1e8", "above max_epsilon 10000000", "0"),
+    ]  # fmt: skip
+    assert float(rows[0][3]) > float(rows[2][3]) > float(rows[4][3])
+    assert main(["explain", config, COUNT, "--epsilons", "1,1e8", "--format", "json"]) == 0
+    one, refused = json.loads(capsys.readouterr().out)
+    assert one["number"] == "COUNT(*)" and one["scales"] == [1.0] and one["half_width_95"] == 3.0
+    assert refused["refused"] and refused["queries_left"] == 0
+
+
+@pytest.mark.parametrize(
+    ("sql", "epsilons", "code"),
+    [
+        (COUNT, "", 2),
+        (COUNT, ",", 2),
+        (COUNT, "1,x", 1),
+        (COUNT, "0", 1),
+        ("SELECT 1", "1", 1),
+        ("SELECT age FROM people", "1", 1),
+    ],
+)
+def test_explain_epsilons_refused(config: str, sql: str, epsilons: str, code: int) -> None:
+    assert main(["explain", config, sql, "--epsilons", epsilons]) == code
+
+
+# ---------------------------------------------------------------------------------------------- check
+
+
+def test_check_describes_what_is_protected(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", config]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    for text in (
+        "| people | each row | age    | integer      | 0 to 100 ",
+        "| 2020-01-01 to 2020-12-31 |",
+        "| decimal(4,2) |",
+        "| 0.5, 1.25, NULL       |",
+        "| 1, 2 from drinks.code |",
+        "| drinks |    2 | code BIGINT, drink VARCHAR, price DOUBLE |",
+        "| people |    4 |                       0 | age: 1, code: 1      |",
+        "| poor       |                1 |",
+        "Ledger var/the.ledger: whole, ",
+    ):
+        assert text in out, text
+
+
+def test_check_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = tmp_path / "bad.yaml"
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    policy.write_text(
+        POLICY.replace("bounds: [0, 100]", "bounds: [100, 0]").replace("unit: row", "unti: row")
+    )
+    assert main(["check", str(policy)]) == 3
+    err = capsys.readouterr().err
+    assert err.count("error F0000") == int(err.splitlines()[-1].split()[0]) == 3
+    assert f"{policy}:15: " in err and "did you mean 'unit'?" in err
+    assert main(["check", str(tmp_path / "absent.yaml")]) == 3
+    assert "1 problem\n" in capsys.readouterr().err
+
+
+def test_check_compares_with_the_data(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (fresh / "people.csv").write_text("name,age\nAnn,3\n")
+    assert main(["check", str(fresh / "policy.yaml")]) == 3
+    assert "has no column pay" in capsys.readouterr().err
+
+
+def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = fresh / "var" / "the.ledger"
+    ledger.write_bytes(b"no ledger")
+    assert main(["check", str(fresh / "policy.yaml")]) == 5
+    assert "error 58030" in capsys.readouterr().err
+    ledger.unlink()
+    assert main(["check", str(fresh / "policy.yaml")]) == 0
+    assert "does not exist" in capsys.readouterr().out
+    assert main(["query", str(fresh / "policy.yaml"), COUNT]) == 5
+    assert main(["budget", str(fresh / "policy.yaml")]) == 5
+    assert capsys.readouterr().err.count("budget CONFIG --create") == 2
+
+
+# ---------------------------------------------------------------------------------------------- budget
+
+
+def test_budget(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(fresh / "policy.yaml")
+    assert main(["budget", config]) == 0
+    assert capsys.readouterr().out.endswith("no charges\n")
+    long = COUNT + " WHERE age > 0" * 1 + " AND age > 1" * 10
+    for analyst, sql, epsilon in [("poor", COUNT, "0.25"), ("eve", long, "2"), ("poor", COUNT, "0.5")]:
+        assert main(["query", config, sql, "--as", analyst, "--epsilon", epsilon]) == 0
+    capsys.readouterr()
+    assert main(["budget", config]) == 0
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    cells = {row[0]: row[1:] for row in rows if row}
+    assert cells["(everyone)"] == ["1000000000000000", "", "", "2.75", "999999999999997.25"]
+    assert cells["poor"][:4] == ["1", "", "month", "0.75"] and cells["poor"][4].startswith("0.25, renews ")
+    assert cells["rich"][1] == "0.000001" and cells["eve"][0] == "no limit"
+    assert cells["2"][1:3] == ["eve", "2"] and cells["2"][3].endswith("…")
+    assert main(["budget", config, "--last", "1"]) == 0
+    assert "the newest 1 of 3 charges" in capsys.readouterr().out
+
+
+def test_budget_as_csv_and_json(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(fresh / "policy.yaml")
+    for analyst in ("ann", "bob", "ann"):
+        assert main(["query", config, COUNT, "--as", analyst]) == 0
+    capsys.readouterr()
+    assert main(["budget", config, "--as", "ann", "--format", "csv"]) == 0
+    assert [row["number"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))] == ["1", "3"]
+    assert main(["budget", config, "--format", "json", "-o", str(fresh / "charges.json")]) == 0
+    assert [c["analyst"] for c in json.loads((fresh / "charges.json").read_text())] == ["ann", "bob", "ann"]
+    assert main(["budget", config, "--as", "ann"]) == 0
+    out = capsys.readouterr().out
+    assert "bob" not in out and "(everyone)" not in out
+    assert main(["budget", config, "--create"]) == 5
+    assert main(["budget", config, "--last", "many"]) == 2
+
+
+# ---------------------------------------------------------------------------------------------- tables
+
+
+def test_tables() -> None:
+    heads = [Head("a"), Head("number", right=True)]
+    rows = [["日本", "1"], ["e\u0301\x1b", "20"]]
+    assert table(heads, rows, "box").splitlines() == [
+        "┌───────┬────────┐",
+        "│ a     │ number │",
+        "├───────┼────────┤",
+        "│ 日本  │      1 │",
+        "│ e\u0301\\x1b │     20 │",
+        "└───────┴────────┘",
+    ]
+    assert table(heads, [], "markdown") == "| a   | number |\n| --- | -----: |\n"
+
+
+def test_numbers_in_tables() -> None:
+    columns = (
+        ResultColumn("n", "BIGINT", 8.2),
+        ResultColumn("s", "DOUBLE", 343.0),
+        ResultColumn("m", "DOUBLE", None, (0.0344, float("inf"))),
+        ResultColumn("year", "BIGINT"),
+        ResultColumn("d", "DOUBLE"),
+    )
+    rows = [(1250, 47983308.4, 12.34567, 2020, 10.0), (None, float("nan"), 5.0, 1999, 1234.56789)]
+    left = None
+    result = Result(columns, rows, Privacy("a", _one(), _one(), left))
+    lines = [
+        [c.strip() for c in line.split("|")[1:-1]] for line in answer(result, "table", "ascii").splitlines()
+    ]
+    assert lines[3] == ["1,250", "9", "47,983,308", "343", "12.346", "0.035", "2020", "10"]
+    assert lines[4] == ["NULL", "8.2", "NaN", "343", "5", "", "1999", "1234.57"]
+    assert '"half_widths": [' in answer(result, "json", "ascii")
+    assert json.loads(answer(result, "json", "ascii"))["rows"][1][1] == "NaN"
+
+
+def _one():  # type: ignore[no-untyped-def]
+    from fractions import Fraction
+
+    return Fraction(1)
+
+
+# ---------------------------------------------------------------------------------------------- processes
+
+
+def _run(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}  # type: ignore[dict-item]
+    command = [sys.executable, "-m", "dpsql", *arguments]
+    return subprocess.run(command, capture_output=True, env=environment, timeout=60, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_demo_as_a_process(tmp_path: Path) -> None:
+    done = _run("demo", env={"TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8"})
+    text = done.stdout.decode()
+    assert done.returncode == 0 and done.stderr == b""
+    assert text.count("charged ε 0.5, ") == 3 and "3.5 left" in text and text.count("± 95 %") >= 4
+    assert "error 42501" in text and "nothing charged, 3.5 left" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_terminal_without_unicode(config: str) -> None:
+    done = _run("query", config, COUNT, env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert b"+/- 95 %" in done.stdout and b"charged epsilon" in done.stdout
+
+
+def test_a_reader_that_goes_away(config: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "dpsql", "query", config, "SELECT * FROM drinks"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, timeout=60)
+    os.close(writer)
+    assert done.returncode == 141
+    assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr

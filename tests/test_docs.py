@@ -1,0 +1,222 @@
+"""README does what it says: every command in it is run, what it prints is compared, unless noise is in it.
+
+A fenced block of `console` holds commands, each after `$ `, and what they print. A comment above it may say
+`<!-- test: random -->` (noise or dates are in it: the words are compared, not the numbers), `<!-- test: exit 1 -->`
+(the exit code) or `<!-- test: install -->` (makes an environment: its parts are checked, not run). Blocks of `python`
+are run, blocks of `yaml` loaded as policies. All run in their order in a copy of `config/` and the demo's data.
+
+`python -m tests.test_docs` writes what the commands print into README.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from dpsql.policy import load
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+_BLOCK = re.compile(
+    r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>console|python|yaml)\n(?P<body>.*?)```\n", re.DOTALL
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, the test's mark above it, its text and where that is."""
+
+    language: str
+    mark: str
+    body: str
+    start: int
+
+    @property
+    def commands(self) -> list[tuple[str, str]]:
+        """Each command and what it prints."""
+        found: list[list[str]] = []
+        unfinished = False
+        for line in self.body.splitlines(keepends=True):
+            if line.startswith("$ ") and not unfinished:
+                found.append([line[2:], ""])
+            elif unfinished:
+                found[-1][0] += line
+            else:
+                found[-1][1] += line
+                continue
+            unfinished = found[-1][0].endswith("\\\n") or found[-1][0].count('"') % 2 == 1
+        return [(command, output) for command, output in found]
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of README, in their order."""
+    for match in _BLOCK.finditer(text):
+        yield Block(match["language"], match["mark"] or "", match["body"], match.start("body"))
+
+
+def workplace(folder: Path) -> Path:
+    """A copy of what the commands need, and a `dpsql` to call."""
+    shutil.copytree(ROOT / "config", folder / "config", ignore=shutil.ignore_patterns("var"))
+    shutil.copytree(ROOT / "dpsql" / "demo", folder / "dpsql" / "demo", ignore=shutil.ignore_patterns("var"))
+    program = folder / "bin" / "dpsql"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m dpsql "$@"\n')
+    program.chmod(0o755)
+    return folder
+
+
+def run(command: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a command there; both streams in one."""
+    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100", **more}
+    return subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+        encoding="utf-8", check=False,
+    )  # fmt: skip
+
+
+def expected_code(mark: str) -> int:
+    """The exit code that a mark announces."""
+    found = re.fullmatch(r"exit (\d+)", mark)
+    return int(found[1]) if found else 0
+
+
+# ---------------------------------------------------------------------------------------------- tests
+
+
+def test_every_command_of_readme(tmp_path: Path) -> None:
+    folder = workplace(tmp_path)
+    ran = 0
+    for block in blocks(README.read_text(encoding="utf-8")):
+        if block.language == "python":
+            done = run([sys.executable, "-c", block.body], folder, PYTHONPATH=str(ROOT))
+            assert done.returncode == 0, f"{block.body}\n{done.stdout}"
+            ran += 1
+        if block.language != "console" or block.mark == "install":
+            continue
+        for command, output in block.commands:
+            done = run(["sh", "-c", command], folder)
+            assert done.returncode == expected_code(block.mark), f"{command}\n{done.stdout}"
+            assert "Traceback" not in done.stdout
+            if block.mark != "random":
+                assert done.stdout == output, command
+            elif output:
+                assert _shape(done.stdout) == _shape(output), command
+            ran += 1
+    assert ran >= 10
+
+
+def _shape(output: str) -> list[str]:
+    """What stays of an answer when its noise changes: the words."""
+    return re.findall(r"[A-Za-zε]{3,}", output)
+
+
+def test_the_policies_of_readme_load(tmp_path: Path) -> None:
+    folder = workplace(tmp_path)
+    found = [block for block in blocks(README.read_text(encoding="utf-8")) if block.language == "yaml"]
+    assert found
+    for number, block in enumerate(found):
+        path = folder / "config" / f"readme{number}.yaml"
+        path.write_text(block.body, encoding="utf-8")
+        policy, shipped = load(path), load(folder / "config" / "pums.yaml")
+        assert (policy.privacy, policy.budget) == (shipped.privacy, shipped.budget)
+        assert list(policy.tables) == list(shipped.tables)
+
+
+def test_the_install_commands_name_what_is_there() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    install = [b.body for b in blocks(README.read_text(encoding="utf-8")) if b.mark == "install"]
+    assert len(install) == 2 and all(body.count("\n") == 1 for body in install)
+    assert "dpsql demo" in install[0] and project["scripts"]["dpsql"] == "dpsql.cli:main"
+    assert "'.[test]'" in install[1] and "-m pytest -n" in install[1]
+    assert any(requirement.startswith("pytest-xdist") for requirement in project["optional-dependencies"]["test"])
+
+
+def test_every_key_of_the_policy_is_in_readme_and_template() -> None:
+    schema = json.loads((ROOT / "dpsql" / "policy.schema.json").read_text(encoding="utf-8"))
+    readme = README.read_text(encoding="utf-8")
+    template = (ROOT / "config" / "template.yaml").read_text(encoding="utf-8")
+    for key in set(_keys(schema)):
+        assert re.search(rf"`([a-z]+\.)?{key}`|\b{key}:", readme), key
+        assert re.search(rf"\b{key}:", template), key
+
+
+def _keys(schema: object) -> Iterator[str]:
+    if isinstance(schema, dict):
+        properties = schema.get("properties")
+        if isinstance(properties, dict):
+            yield from (key for key in properties)
+        for value in schema.values():
+            yield from _keys(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _keys(value)
+
+
+def test_the_exit_codes_of_readme() -> None:
+    from dpsql.cli.errors import EXIT_CODES
+
+    readme = README.read_text(encoding="utf-8").replace("ε", "epsilon")
+    for line in EXIT_CODES.splitlines()[1:8]:
+        code, meaning = line.split(None, 1)
+        assert f"| {code} | {meaning} |" in readme
+
+
+def test_links_within_readme() -> None:
+    text = README.read_text(encoding="utf-8")
+    headings = {re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)$", text, re.M)}
+    for target in re.findall(r"\]\(#([^)]*)\)", text):
+        assert target in headings
+
+
+def test_modules_of_readme_exist() -> None:
+    text = README.read_text(encoding="utf-8").split("| layer | modules |")[1].split("\n\n")[0]
+    for row in text.splitlines()[2:]:
+        for name in re.findall(r"`(\w+)`", row.split("|")[2]):
+            assert (ROOT / "dpsql" / name).is_dir() or (ROOT / "dpsql" / f"{name}.py").is_file(), name
+
+
+@pytest.mark.parametrize("path", ["README.md", "config/pums.yaml", "config/template.yaml"])
+def test_texts_fit_a_screen(path: str) -> None:
+    prose = re.sub(r"```.*?```", "", (ROOT / path).read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert all(len(line) <= 121 or line.startswith("|") for line in prose.splitlines())
+
+
+# ---------------------------------------------------------------------------------------------- writing
+
+
+def write_outputs() -> None:
+    """Put what the commands print into README."""
+    import tempfile
+
+    text = README.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as name:
+        folder = workplace(Path(name))
+        parts, end = [], 0
+        for block in blocks(text):
+            if block.language == "python":
+                run([sys.executable, "-c", block.body], folder, PYTHONPATH=str(ROOT))
+            if block.language != "console" or block.mark == "install":
+                continue
+            body = ""
+            for command, old in block.commands:
+                new = run(["sh", "-c", command], folder).stdout
+                same = block.mark == "random" and _shape(new) == _shape(old)
+                body += f"$ {command}{old if same else new}"
+            parts.append(text[end : block.start] + body)
+            end = block.start + len(block.body)
+    README.write_text("".join(parts) + text[end:], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_outputs()
