@@ -376,9 +376,7 @@ class Cursor:
         rows = self._rows()
         count = self.arraysize if size is None else size
         if count < 0:
-            raise InterfaceError(
-                "fetchmany can't fetch a negative number of rows", hint="give a size of at least 0"
-            )
+            raise InterfaceError("fetchmany can't fetch a negative number of rows", hint="give a size of at least 0")
         start, self._position = self._position, min(self._position + count, len(rows))
         return rows[start : self._position]
 

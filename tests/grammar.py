@@ -277,7 +277,9 @@ def _aggregate(random: Random, depth: int, shared: str) -> Aggregate:
         return Aggregate("COUNT", argument, condition)
     argument = random.choice((shared, expression(random, "num", depth)))
     if random.random() < 0.5:
-        argument = f"LEAST(GREATEST({argument}, {random.choice(('0', '-2.5', '100'))}), {random.choice(('110', '1e6'))})"
+        argument = (
+            f"LEAST(GREATEST({argument}, {random.choice(('0', '-2.5', '100'))}), {random.choice(('110', '1e6'))})"
+        )
     return Aggregate(function, argument, condition)
 
 

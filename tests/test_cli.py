@@ -162,9 +162,7 @@ def test_parameters(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     sql = "SELECT COUNT(*) AS n FROM people WHERE age >= :age AND name = :name"
     assert main(["query", config, sql, "-p", "age=30", "-p", "name=Ann", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "n\n1\n"
-    assert (
-        main(["query", config, "SELECT ? AS a, ? AS b", "-p", "2=x", "-p", "1=null", "--format", "csv"]) == 0
-    )
+    assert main(["query", config, "SELECT ? AS a, ? AS b", "-p", "2=x", "-p", "1=null", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "a,b\n,x\n"
 
 
@@ -259,9 +257,7 @@ def test_files_in_other_encodings(config: str, tmp_path: Path, capsys: pytest.Ca
     assert "not UTF-8 text (byte 8)" in capsys.readouterr().err
 
 
-def test_no_sql_on_a_terminal(
-    config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_sql_on_a_terminal(config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.TextIOWrapper):
         def isatty(self) -> bool:
             return True
@@ -358,10 +354,7 @@ def test_explain(config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_explain_epsilons(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     sql = "SELECT COUNT(*), AVG(age) FROM people"
     assert main(["explain", config, sql, "--epsilons", "0.01,0.1, 1,1e8", "--as", "poor"]) == 0
-    rows = [
-        [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in capsys.readouterr().out.splitlines()[3:-1]
-    ]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[3:-1]]
     assert [(row[0], row[1], row[4]) for row in rows] == [
         ("0.01", "COUNT(*)", "100"), ("0.01", "AVG(age)", "100"), ("0.1", "COUNT(*)", "10"),
         ("0.1", "AVG(age)", "10"), ("1", "COUNT(*)", "1"), ("1", "AVG(age)", "1"),
@@ -413,9 +406,7 @@ def test_check_describes_what_is_protected(config: str, capsys: pytest.CaptureFi
 def test_check_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy = tmp_path / "bad.yaml"
     (tmp_path / "people.csv").write_text(PEOPLE)
-    policy.write_text(
-        POLICY.replace("bounds: [0, 100]", "bounds: [100, 0]").replace("unit: row", "unti: row")
-    )
+    policy.write_text(POLICY.replace("bounds: [0, 100]", "bounds: [100, 0]").replace("unit: row", "unti: row"))
     assert main(["check", str(policy)]) == 3
     err = capsys.readouterr().err
     assert err.count("error F0000") == int(err.splitlines()[-1].split()[0]) == 3
@@ -509,9 +500,7 @@ def test_numbers_in_tables() -> None:
     rows = [(1250, 47983308.4, 12.34567, 2020, 10.0), (None, float("nan"), 5.0, 1999, 1234.56789)]
     left = None
     result = Result(columns, rows, Privacy("a", _one(), _one(), left))
-    lines = [
-        [c.strip() for c in line.split("|")[1:-1]] for line in answer(result, "table", "ascii").splitlines()
-    ]
+    lines = [[c.strip() for c in line.split("|")[1:-1]] for line in answer(result, "table", "ascii").splitlines()]
     assert lines[3] == ["1,250", "9", "47,983,308", "343", "12.346", "0.035", "2020", "10"]
     assert lines[4] == ["NULL", "8.2", "NaN", "343", "5", "", "1999", "1234.57"]
     assert '"half_widths": [' in answer(result, "json", "ascii")

@@ -36,9 +36,7 @@ def answer(result: Result, form: Format, style: Style, *, half_widths: bool = Fa
 
 def cost(privacy: Privacy) -> str:
     """`charged ε 0.5, 3.5 left`."""
-    charged = (
-        f"charged ε {decimal_text(privacy.epsilon_charged)}" if privacy.epsilon_charged else "nothing charged"
-    )
+    charged = f"charged ε {decimal_text(privacy.epsilon_charged)}" if privacy.epsilon_charged else "nothing charged"
     left = "no limit" if privacy.epsilon_left is None else f"{decimal_text(privacy.epsilon_left)} left"
     return f"{charged}, {left}"
 
@@ -141,9 +139,7 @@ def _plain(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(
-                value, "NaN" if value != value else repr(value)
-            )
+            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN" if value != value else repr(value))
         case Decimal():
             return f"{value:f}"
         case dt.datetime():
@@ -163,9 +159,7 @@ def _json(result: Result) -> str:
     facts: dict[str, Any] = {
         "columns": [{"name": column.name, "type": column.type} for column in result.columns],
         "rows": [[_json_value(value) for value in row] for row in result.rows],
-        "half_widths": [
-            _json_value(c.half_width if c.half_widths is None else c.half_widths) for c in result.columns
-        ],
+        "half_widths": [_json_value(c.half_width if c.half_widths is None else c.half_widths) for c in result.columns],
         "privacy": {
             "analyst": privacy.analyst,
             "epsilon_charged": number(privacy.epsilon_charged),

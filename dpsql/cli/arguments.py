@@ -97,9 +97,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentP
     _common(check)
     _budget(_command(commands, "budget", "show who was charged what and when, and what is left"))
     demo = _command(commands, "demo", "four queries on census data")
-    demo.add_argument(
-        "-v", "--verbose", action="store_true", help="write the operator's log to standard error"
-    )
+    demo.add_argument("-v", "--verbose", action="store_true", help="write the operator's log to standard error")
     return main, commands.choices
 
 
@@ -126,9 +124,7 @@ def _command(
 
 def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", metavar="CONFIG", help="the policy, a YAML file")
-    command.add_argument(
-        "-v", "--verbose", action="store_true", help="write the operator's log to standard error"
-    )
+    command.add_argument("-v", "--verbose", action="store_true", help="write the operator's log to standard error")
 
 
 def _statement(command: argparse.ArgumentParser) -> None:

@@ -38,11 +38,7 @@ def _shown(arguments: argparse.Namespace, policy: Policy, ledger: Ledger, style:
         file = io.StringIO()
         (charges_csv if arguments.format == "csv" else charges_json)(charges, file)
         return file.getvalue()
-    return (
-        budget_table(policy, ledger, style, arguments.analyst)
-        + "\n"
-        + _charges(charges, arguments.last, style)
-    )
+    return budget_table(policy, ledger, style, arguments.analyst) + "\n" + _charges(charges, arguments.last, style)
 
 
 # ---------------------------------------------------------------------------------------------- limits

@@ -108,9 +108,7 @@ def _fraction(value: Fraction) -> str:
 
 def _public(policy: Policy, engine: Engine, style: Style) -> str:
     tables = [engine.public_table(t) for t in policy.tables.values() if t.public]
-    rows = [
-        [t.name, f"{t.rows:,}", ", ".join(f"{name} {type_}" for name, type_ in t.columns)] for t in tables
-    ]
+    rows = [[t.name, f"{t.rows:,}", ", ".join(f"{name} {type_}" for name, type_ in t.columns)] for t in tables]
     return table([Head("table"), Head("rows", True), Head("columns")], rows, style)
 
 

@@ -36,8 +36,7 @@ STEPS = (
     Step("A count", "SELECT COUNT(*) AS pensioners\nFROM people\nWHERE age >= 65"),
     Step(
         "A histogram: every group of the policy's bounds is shown, whether anyone is in it or not",
-        "SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) AS people\n"
-        "FROM people\nGROUP BY decade\nORDER BY decade",
+        "SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) AS people\nFROM people\nGROUP BY decade\nORDER BY decade",
     ),
     Step(
         "Sums and means by group: one pass, and the mean costs nothing more",

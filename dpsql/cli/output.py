@@ -87,9 +87,7 @@ class Output:
             return open(path, "a", encoding="utf-8", errors="dpsql", newline="")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a path"
-            raise Usage(
-                f"{path} can't be written: {reason}", "name a file with -o that can be written"
-            ) from None
+            raise Usage(f"{path} can't be written: {reason}", "name a file with -o that can be written") from None
 
     @property
     def is_stdout(self) -> bool:

@@ -137,7 +137,7 @@ def _case(value: Typed, grid: Grid, name: str) -> tuple[exp.Expr, ...]:
     match value.kind:
         case Kind.INTEGER:
             return (_integer_case(value, grid),)
-        case Kind.DECIMAL if (width := decimal_width(value.set)):
+        case Kind.DECIMAL if width := decimal_width(value.set):
             width = max(width, INT64_DIGITS + 1)  # wide from the start: 64-bit decimals raise where a product is wider
             if width + 1 + _digits(grid) <= MAX_DIGITS:
                 return (_decimal_case(value, grid, width),)
