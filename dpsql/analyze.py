@@ -19,8 +19,9 @@ from sqlglot import exp
 from dpsql import aggregates
 from dpsql.errors import MissingBounds, NotReleasable, UnknownColumn, UnknownTable, UnsupportedQuery
 from dpsql.expressions import Compiler, connector_terms, narrow, position_of, refuse, show
-from dpsql.expressions.literals import DATE, double_sql, literal_sql, paren, try_cast
+from dpsql.expressions.literals import DATE, INTEGER, cast, double_sql, literal_sql, paren, try_cast
 from dpsql.expressions.numbers import unbounded_error
+from dpsql.names import output_name
 from dpsql.policy import Kind, Policy, Table
 from dpsql.query import (
     Call,
@@ -33,7 +34,7 @@ from dpsql.query import (
     number_name,
     release_name,
 )
-from dpsql.valueset import ValueSet, column_set
+from dpsql.valueset import INT64, ValueSet, column_set
 
 MAX_CELLS = 4_000_000
 MAX_NODES = 20_000
@@ -371,10 +372,26 @@ class _Analyzer:
         expression = item.this if isinstance(item, exp.Alias) else item
         yield (item.alias or output_name(item)).lower(), scope.resolved(expression)
 
+    def filters(self, source: Private) -> list[exp.Expr]:
+        """The scope's filters as total SQL.
+
+        A computed condition sees columns clipped to what the conditions before it leave, never to what it says itself:
+        a row that it should drop would be moved to where it holds. Comparisons of bare columns read raw values, so
+        they come first.
+        """
+        compiler, predicates = self._declared(source), []
+        for condition in sorted(source.where, key=_computes):
+            predicates.append(compiler.predicate(condition))
+            compiler = compiler.with_columns(narrow(compiler, condition))
+        return predicates
+
+    def _declared(self, source: Private) -> Compiler:
+        sets = {name: column_set(c) for name, c in source.table.columns.items()}
+        return Compiler(sets, source.table.name, self.today)
+
     def compiler(self, source: Private) -> Compiler:
         """The compiler for expressions over a private scope, its value sets narrowed by the scope's filters."""
-        sets = {name: column_set(c) for name, c in source.table.columns.items()}
-        compiler = Compiler(sets, source.table.name, self.today)
+        compiler = self._declared(source)
         for _ in range(2):  # a second pass lets later conditions tighten what earlier ones compared with
             for condition in source.where:
                 compiler = compiler.with_columns(narrow(compiler, condition))
@@ -416,38 +433,24 @@ def _rebuilt(node: exp.Expr, child: Callable[[exp.Expr], exp.Expr], skip: tuple[
     return copy
 
 
+_BARE = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Is)
+
+
+def _computes(condition: exp.Expr) -> bool:
+    """Whether a condition does more than compare single bare columns with constants."""
+    for column in condition.find_all(exp.Column):
+        parent = column.parent
+        while isinstance(parent, exp.Paren):
+            parent = parent.parent
+        if not isinstance(parent, _BARE) or sum(1 for _ in parent.find_all(exp.Column)) > 1:
+            return True
+    return False
+
+
 def _unparenthesised(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
     return node
-
-
-# ---------------------------------------------------------------------------------------------- names
-
-
-def output_name(node: exp.Expr) -> str:
-    """The name of an unnamed result column, as PostgreSQL gives it."""
-    match node:
-        case exp.Alias():
-            return node.alias
-        case exp.Column():
-            return node.name
-        case exp.Paren() | exp.Filter() | exp.Window() | exp.WithinGroup():
-            return output_name(node.this)
-        case exp.Cast():
-            inner = output_name(node.this)
-            return inner if inner != "?column?" else node.to.sql("postgres").lower().split("(")[0]
-        case exp.Case() | exp.If():
-            return "case"
-        case exp.Exists():
-            return "exists"
-        case exp.Subquery() if isinstance(node.this, exp.Select) and len(node.this.expressions) == 1:
-            return output_name(node.this.expressions[0])
-        case exp.Anonymous():
-            return node.name.lower()
-        case exp.Func() if not isinstance(node, (exp.Connector, exp.Binary)):
-            return type(node).sql_name().lower()
-    return "?column?"
 
 
 def _named_output(original: exp.Expr, new: exp.Expr) -> exp.Expr:
@@ -569,7 +572,7 @@ class _ReleaseBuilder:
 
     def __post_init__(self) -> None:
         self.compiler = self.analyzer.compiler(self.scope.source)
-        self.where = [self.compiler.predicate(c) for c in self.scope.source.where]
+        self.where = self.analyzer.filters(self.scope.source)
         self.aliases = {e.alias.lower(): e.this for e in self.node.expressions if isinstance(e, exp.Alias)}
 
     def build(self) -> Derived:
@@ -710,9 +713,13 @@ class _ReleaseBuilder:
         if resolved is None:
             return None
         resolved = _unparenthesised(resolved)
-        for index, (known, _) in enumerate(self.keys):
+        for index, (known, key) in enumerate(self.keys):
             if known == resolved:
-                return exp.column(key_name(index), quoted=True)
+                column = exp.column(key_name(index), quoted=True)
+                kind = key.set.type
+                if kind.kind is not Kind.DECIMAL:
+                    return column
+                return cast(column, f"DECIMAL({kind.precision}, {kind.scale})")
         return None
 
     def _ungrouped(self, node: exp.Column) -> Exception:
@@ -818,6 +825,8 @@ def _plain(value: Fraction) -> int | Fraction:
 def _domain(node: exp.Expr, text: str, value_set: ValueSet) -> KeyDomain:
     null, kind = value_set.nullable, value_set.kind
     step = value_set.grain or Fraction(1)
+    if kind is not Kind.TEXT and value_set.bounds.magnitude >= INT64:
+        raise refuse(node, f"the group key {text} takes values beyond 64 bits", "group by something smaller")
     if kind is Kind.DOUBLE and step.denominator != 1:
         raise refuse(
             node,
@@ -840,13 +849,22 @@ def _code(value: exp.Expr, domain: KeyDomain) -> exp.Expr:
         case Kind.TEXT:
             return value
         case Kind.DATE:
-            return exp.Sub(this=paren(value), expression=literal_sql(0, DATE))
+            return _in_steps(exp.Sub(this=paren(value), expression=literal_sql(0, DATE)), domain)
         case Kind.TIMESTAMP:
-            return exp.Anonymous(this="epoch_us", expressions=[value])
+            return _in_steps(exp.Anonymous(this="epoch_us", expressions=[value]), domain)
+        case Kind.INTEGER:
+            return _in_steps(value, domain)
         case Kind.DECIMAL | Kind.DOUBLE:
             in_steps = exp.Div(this=paren(value), expression=double_sql(domain.step))
             return try_cast(in_steps, "BIGINT")
     return value
+
+
+def _in_steps(value: exp.Expr, domain: KeyDomain) -> exp.Expr:
+    """An integer in units of the domain's step, of which it is a multiple."""
+    if domain.step == 1:
+        return value
+    return try_cast(exp.IntDiv(this=paren(value), expression=literal_sql(int(domain.step), INTEGER)), "BIGINT")
 
 
 def _origin(node: exp.Expr, compiler: Compiler) -> str:

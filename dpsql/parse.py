@@ -16,12 +16,9 @@ from typing import Literal
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
-from sqlglot.optimizer.annotate_types import annotate_types
-from sqlglot.optimizer.qualify_columns import qualify_columns
-from sqlglot.optimizer.qualify_tables import qualify_tables
-from sqlglot.schema import MappingSchema
 from sqlglot.tokenizer_core import Token, TokenType
 
+from dpsql.dialects import ColumnTypes, translate
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
 
 MAX_CHARACTERS = 100_000
@@ -33,8 +30,6 @@ MAX_DEPTH = 120
 
 Parameters = Sequence[object] | Mapping[str, object]
 Format = Literal["text", "json"]
-ColumnTypes = Mapping[str, Mapping[str, str]]
-"""Table to column to SQL type, all lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +63,7 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
         _shift_positions(tree, offset)
     if dialect == "duckdb":
         return Statement(tree, explain)
-    typed = _annotate(tree, dialect, types)
-    translated = _translated(tree, dialect)
+    translated, typed = translate(tree, dialect, types)
     _locate(translated, tokens, offset)
     return Statement(translated, explain, typed)
 
@@ -252,20 +246,6 @@ def _number(text: str, negative: bool) -> exp.Expr:
     return exp.Paren(this=exp.Neg(this=number)) if negative else number
 
 
-# ---------------------------------------------------------------------------------------------- translation
-
-
-def _translated(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """The same query in DuckDB's SQL, from a tree whose types are known."""
-    try:
-        text = tree.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
-        return sqlglot.parse_one(text, read="duckdb", error_level=ErrorLevel.IMMEDIATE)
-    except SqlglotError:
-        raise UnsupportedQuery(
-            f"part of this {dialect} query has no equivalent", hint="write it in plainer SQL"
-        ) from None
-
-
 def _locate(tree: exp.Expr, tokens: list[Token], offset: int) -> None:
     """Positions for a translated tree, which has none: of a name, where the text first has it."""
     first: dict[str, int] = {}
@@ -279,28 +259,3 @@ def _locate(tree: exp.Expr, tokens: list[Token], offset: int) -> None:
             name = type(node).sql_name()
         if name.lower() in first:
             node.meta["start"] = first[name.lower()]
-
-
-def _annotate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> bool:
-    """Set every node's type, worked out on a qualified copy and carried over node by node; False where that fails."""
-    for number, node in enumerate(tree.walk()):
-        node.meta["node"] = number
-    schema = MappingSchema({t: dict(c) for t, c in types.items()} or None, dialect=dialect, normalize=False)
-    copy = tree.copy()
-    for identifier in copy.find_all(exp.Identifier):
-        identifier.set("this", identifier.this.lower())
-        identifier.set("quoted", True)
-    try:
-        copy = qualify_tables(copy, dialect=dialect)
-        copy = qualify_columns(
-            copy, schema, expand_alias_refs=False, expand_stars=False, allow_partial_qualification=True
-        )
-        copy = annotate_types(copy, schema=schema, dialect=dialect)
-    except SqlglotError:
-        return False  # often a name that doesn't exist: analysis says which one
-    kinds = {n.meta["node"]: n.type for n in copy.walk() if n.type is not None and "node" in n.meta}
-    for node in tree.walk():
-        kind = kinds.get(node.meta.get("node"))
-        if kind is not None:
-            node.type = kind
-    return True

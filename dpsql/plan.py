@@ -29,7 +29,12 @@ MAX_DOUBLE_CELLS = 2**50
 """Index arithmetic in DOUBLE is exact to the nearest integer up to here."""
 MAX_CELLS = 2**62
 """2^40 rows of indices up to here stay below 2^102, far inside HUGEINT."""
+SMALLEST_GRAIN = Fraction(1, 2**800)
+"""Of doubles, unless the policy says otherwise: its inverse is a double too."""
 MAX_CALLS = 200
+MAX_RELEASES = 50
+MAX_NUMBERS = 20_000_000
+"""Noisy sums of one release: groups times aggregates. They are made in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,11 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
     check_epsilon(settings, epsilon)
     if not query.releases:
         return Plan((), query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)))
+    if len(query.releases) > MAX_RELEASES:
+        raise UnsupportedQuery(
+            f"the query aggregates private rows in {len(query.releases)} places; at most {MAX_RELEASES} are allowed",
+            hint="ask several queries",
+        )
     share = epsilon / len(query.releases)
     releases = tuple(_plan_release(release, share) for release in query.releases)
     charge = PrivacyLoss(max(epsilon, settings.min_epsilon))
@@ -128,7 +138,14 @@ class _Choice:
 
 def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
     if len(query.calls) > MAX_CALLS:
-        raise UnsupportedQuery(f"the query has {len(query.calls)} aggregates; at most {MAX_CALLS} are allowed")
+        raise UnsupportedQuery(
+            f"the query has {len(query.calls)} aggregates; at most {MAX_CALLS} are allowed", hint="ask several queries"
+        )
+    if len(query.calls) * query.cells > MAX_NUMBERS:
+        raise UnsupportedQuery(
+            f"{len(query.calls)} aggregates for {query.cells} groups make too many numbers (over {MAX_NUMBERS})",
+            hint="group by fewer or coarser keys, or ask for fewer aggregates",
+        )
     choice = _choose(query.calls)
     share = epsilon / len(choice.bases)
     bases = tuple(_basis_plan(basis, measure, share) for basis, measure in choice.bases)
@@ -233,7 +250,7 @@ def _natural_grain(kind: Kind, grain: Fraction | None, argument: Typed, width: F
         return grain
     if width == 0:
         return Fraction(1)
-    return _power_of_two_below(width / 2**30)
+    return max(_power_of_two_below(width / 2**30), SMALLEST_GRAIN)
 
 
 def _power_of_two_below(value: Fraction) -> Fraction:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dpsql.aggregates.aggregate import Integers
 from dpsql.aggregates.numbers import INT64_MAX, largest
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
+from dpsql.expressions.literals import MAX_DIGITS
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.privacy.noise import NoiseSource
@@ -97,7 +98,7 @@ def _part(part: Part, basis: BasisPlan, exact: ExactRows, inner: Inner) -> Integ
 
 
 def _times(coefficient: int, values: Integers) -> Integers:
-    if abs(coefficient) * largest(values) > INT64_MAX:
+    if abs(coefficient) * max(largest(values), 1) > INT64_MAX:
         values = values.astype(object)
     return values * coefficient
 
@@ -196,11 +197,13 @@ def _label(domain: KeyDomain, code: int | str) -> object:
         case Kind.TIMESTAMP:
             return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(value))
         case Kind.DECIMAL:
-            return _decimal(Fraction(value))
+            return _decimal(Fraction(value), domain.step)
         case Kind.DOUBLE:
             return float(value)
     return int(value)
 
 
-def _decimal(value: Fraction) -> Decimal:
-    return Decimal(value.numerator) / Decimal(value.denominator)
+def _decimal(value: Fraction, step: Fraction) -> Decimal:
+    """Exact, and with as many digits after the point for every multiple of the step."""
+    scale = next(s for s in range(MAX_DIGITS + 1) if (step * 10**s).denominator == 1)
+    return Decimal(int(value * 10**scale)).scaleb(-scale)

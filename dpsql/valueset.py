@@ -182,9 +182,9 @@ class ValueSet:
     def narrowed(self, interval: Interval) -> ValueSet:
         """This set where the value is known to lie in `interval`. A contradiction narrows nothing."""
         bounds = self.bounds.intersect(interval)
-        if bounds.empty:
-            return self
         machine = self.machine.intersect(interval)
+        if bounds.empty or machine.empty:
+            return self
         values = self.values
         if values is not None and self.kind is not Kind.TEXT:
             values = tuple(v for v in values if v is not None and bounds.contains(number(v)))
@@ -210,7 +210,11 @@ class ValueSet:
         return result
 
     def _admits(self, value: Literal) -> bool:
-        return isinstance(value, str) or (value is not None and self.bounds.contains(number(value)))
+        if value is None or isinstance(value, str):
+            return value is not None
+        step = natural_grain(self.type)
+        whole = step is None or number(value) % step == 0
+        return whole and self.bounds.contains(number(value)) and self.machine.contains(number(value))
 
     def not_null(self) -> ValueSet:
         return replace(self, nullable=False, null_key=False)

@@ -36,9 +36,7 @@ tables:
 """
 """At ε = 1e6 no count is moved: the chance of any noise at all is below e^-1000000."""
 PEOPLE = "name,age,pay\nAnn,30,10.50\nBob,40,\nAnn,50,20.25\n"
-DRINKS = (
-    "drink,price,since,rare\ntea,1.5,2020-01-31,false\nwine,,2021-02-28,true\nale,3.25,2019-12-31,false\n"
-)
+DRINKS = "drink,price,since,rare\ntea,1.5,2020-01-31,false\nwine,,2021-02-28,true\nale,3.25,2019-12-31,false\n"
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +104,7 @@ class TestCompliance(dbapi20.DatabaseAPI20Test):
 
 
 def test_compliance_runs_all_that_needs_no_tables() -> None:
-    names = [
-        name for name in dir(TestCompliance) if name.startswith("test") and getattr(TestCompliance, name)
-    ]
+    names = [name for name in dir(TestCompliance) if name.startswith("test") and getattr(TestCompliance, name)]
     assert len(names) == 22
 
 
@@ -118,9 +114,7 @@ def test_compliance_runs_all_that_needs_no_tables() -> None:
 def test_two_lines(tmp_path: Path) -> None:
     shutil.copytree(Path(dbapi.__file__).parent / "demo", tmp_path / "demo")
     policy = tmp_path / "demo" / "pums.yaml"
-    rows = (
-        dpsql.connect(policy, create_ledger=True).cursor().execute("SELECT COUNT(*) FROM people").fetchall()
-    )
+    rows = dpsql.connect(policy, create_ledger=True).cursor().execute("SELECT COUNT(*) FROM people").fetchall()
     assert len(rows) == 1 and abs(rows[0][0] - 1000) < 60
 
 
@@ -228,9 +222,7 @@ def test_parameters(cursor: dpsql.Cursor, sql: str, parameters: object) -> None:
     assert cursor.execute(sql, parameters).fetchall() == [(1,)]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "parameters", ["x", b"x", 5, {1}, (), (1, 2), {"a": 1}, (object(),), (float("nan"),)]
-)
+@pytest.mark.parametrize("parameters", ["x", b"x", 5, {1}, (), (1, 2), {"a": 1}, (object(),), (float("nan"),)])
 def test_wrong_parameters_are_refused_free(cursor: dpsql.Cursor, parameters: object) -> None:
     before = _charged(cursor)
     with pytest.raises(dpsql.InvalidParameter):
@@ -260,9 +252,7 @@ def _charged(cursor: dpsql.Cursor) -> int:
 
 def test_privacy_of_an_answer(cursor: dpsql.Cursor) -> None:
     assert cursor.privacy is None
-    cursor.execute(
-        "SELECT name, COUNT(*), AVG(age), COUNT(*) * 2 AS twice FROM people GROUP BY name", epsilon="0.5"
-    )
+    cursor.execute("SELECT name, COUNT(*), AVG(age), COUNT(*) * 2 AS twice FROM people GROUP BY name", epsilon="0.5")
     privacy = cursor.privacy
     assert privacy is not None and privacy.analyst == "alice" and privacy.level == 0.95
     assert privacy.epsilon_charged == Fraction(1, 2)
@@ -405,12 +395,8 @@ def test_the_default_analyst_is_the_systems_user(
         assert connection.analyst and connection.analyst != "somebody-else"
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"epsilon": "none"}, {"epsilon": -1}, {"analyst": ""}, {"analyst": "*"}]
-)
-def test_wrong_arguments_of_connect(
-    folder: Path, kept: dpsql.Connection, arguments: dict[str, object]
-) -> None:
+@pytest.mark.parametrize("arguments", [{"epsilon": "none"}, {"epsilon": -1}, {"analyst": ""}, {"analyst": "*"}])
+def test_wrong_arguments_of_connect(folder: Path, kept: dpsql.Connection, arguments: dict[str, object]) -> None:
     with pytest.raises(dpsql.InvalidParameter):
         dpsql.connect(folder / "policy.yaml", **arguments)  # type: ignore[arg-type]
 

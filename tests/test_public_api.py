@@ -22,9 +22,7 @@ PEP_249 = {
 
 def test_all_is_exactly_the_public_api() -> None:
     assert set(dpsql.__all__) == ERRORS | PEP_249 | {"laplace_mechanism"}
-    assert list(dpsql.__all__) == sorted(
-        dpsql.__all__, key=lambda n: (not n.isupper(), not n[0].isupper(), n)
-    )
+    assert list(dpsql.__all__) == sorted(dpsql.__all__, key=lambda n: (not n.isupper(), not n[0].isupper(), n))
 
 
 def test_nothing_else_is_in_the_namespace() -> None:

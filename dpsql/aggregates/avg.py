@@ -60,7 +60,13 @@ def _half_widths(noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> npt
     return np.minimum(widths, width)
 
 
+def _constant(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+    return np.full(len(noisy["present"]), float(grid.lower))
+
+
 def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
+    if not grid.cells:
+        return (Way(Basis.PRESENT, 0.0, _constant, lambda scale, grid, level: 0.0),)
     return tuple(
         Way(basis, 8.0, _combine, None, _half_widths) for basis in (Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -21,7 +22,7 @@ def largest(values: Integers) -> int:
 
 def weighted(a: int, x: Integers, b: int, y: Integers) -> Integers:
     """a·x + b·y, exact."""
-    if abs(a) * largest(x) + abs(b) * largest(y) > INT64_MAX:
+    if abs(a) * max(largest(x), 1) + abs(b) * max(largest(y), 1) > INT64_MAX:
         x, y = x.astype(object), y.astype(object)
     total: Integers = a * x + b * y
     return total
@@ -31,7 +32,7 @@ def rounded_quotient(x: Integers, divisor: int) -> Integers:
     """x / divisor to the nearest integer, halves upward."""
     if divisor == 1:
         return x
-    if 2 * largest(x) + divisor > INT64_MAX:
+    if 2 * largest(x) + 2 * divisor > INT64_MAX:
         x = x.astype(object)
     return (2 * x + divisor) // (2 * divisor)
 
@@ -47,10 +48,17 @@ def as_bigint(values: Integers) -> npt.NDArray[np.int64]:
 def as_double(values: Integers, unit: Fraction) -> npt.NDArray[np.float64]:
     """values·unit in DOUBLE."""
     if values.dtype == object:
-        return np.array([float(Fraction(int(v)) * unit) for v in values], dtype=np.float64)
+        return np.array([_float(Fraction(v) * unit) for v in values], dtype=np.float64)
     if unit.numerator == 1:
         return values / float(unit.denominator)
     return values * float(unit)
+
+
+def _float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def endpoint_total(noisy: Noisy) -> Integers:

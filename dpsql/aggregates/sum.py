@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
@@ -14,6 +15,9 @@ from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.expressions.numbers import as_number, unbounded_error
 from dpsql.policy import Kind
 from dpsql.privacy.interval import laplace_half_width, two_laplace_quantile
+
+
+LARGEST_BOUND = Fraction(2) ** 900
 
 
 def _read(node: exp.Expr) -> CallShape:
@@ -27,6 +31,8 @@ def bounded_number(compiler: Compiler, node: exp.Expr, typed: Typed, name: str) 
         raise refuse(node, f"{name}({show(node)}) needs a number, not {typed.kind.value}")
     if not typed.set.bounds.bounded:
         raise unbounded_error(compiler, node, f"{name}({show(node)}) needs bounds")
+    if typed.set.bounds.magnitude > LARGEST_BOUND:
+        raise unbounded_error(compiler, node, f"{name}({show(node)}) needs bounds within ±1e270")
     return typed
 
 
@@ -69,8 +75,25 @@ def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
     return Way(basis, variance, combine, half_width)
 
 
+def _constant(integer: bool) -> Way:
+    """All values are the lower bound: the sum is that many times the count."""
+
+    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+        exact = noisy["present"].astype(object) * grid.lower
+        if integer:
+            return as_bigint(np.array([int(v) for v in exact], dtype=object))
+        return as_double(exact, Fraction(1))
+
+    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
+        return float(laplace_half_width(scale, level) * abs(grid.lower))
+
+    return Way(Basis.PRESENT, 2.0, combine, half_width)
+
+
 def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
     integer = _is_integer(argument)
+    if not grid.cells:
+        return (_constant(integer),)
     return (
         _direct(integer),
         _from_endpoints(Basis.ENDPOINTS, integer, grid),

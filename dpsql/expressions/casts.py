@@ -48,6 +48,7 @@ _CAST_TYPES: dict[exp.DType, tuple[ColumnType, int | None]] = {
     exp.DType.DATE: (DATE, None),
     exp.DType.TIMESTAMP: (TIMESTAMP, None),
     exp.DType.DATETIME: (TIMESTAMP, None),
+    exp.DType.TIMESTAMPNTZ: (TIMESTAMP, None),
 }
 
 

@@ -84,6 +84,19 @@ def handles(*classes: type[exp.Expr], args: str = "this expression") -> Callable
     return register
 
 
+_FUNCTIONS: dict[str, Handler] = {}
+
+
+def handles_function(*names: str) -> Callable[[Handler], Handler]:
+    """Register a handler for functions that the parser has no node class for, by lower-case name."""
+
+    def register(handler: Handler) -> Handler:
+        _FUNCTIONS.update(dict.fromkeys(names, handler))
+        return handler
+
+    return register
+
+
 def supported() -> tuple[type[exp.Expr], ...]:
     """The node classes of the allow-list, for documentation and tests."""
     return tuple(_HANDLERS)
@@ -263,6 +276,14 @@ def _current_date(compiler: Compiler, node: exp.Expr) -> Typed:
 def _paren(compiler: Compiler, node: exp.Expr) -> Typed:
     inner = compiler.value(node.this)
     return Typed(paren(inner.sql), inner.set)
+
+
+@handles(exp.Anonymous, args="this expressions")
+def _function(compiler: Compiler, node: exp.Expr) -> Typed:
+    handler = _FUNCTIONS.get(node.name.lower())
+    if handler is None:
+        raise unsupported(node)
+    return handler(compiler, node)
 
 
 def is_null(typed: Typed) -> bool:

@@ -61,18 +61,20 @@ def _compared(compiler: Compiler, node: exp.Expr, operands: list[exp.Expr]) -> l
     raw = []
     for operand, t in zip(operands, typed, strict=True):
         others = all(c for c, o in zip(constants, operands, strict=True) if o is not operand)
-        raw.append(_raw(compiler, operand, t) if others else t)
+        raw.append(_raw(operand, t, {o.kind for o in typed}) if others else t)
     return unified(compiler, node, raw)
 
 
-def _raw(compiler: Compiler, operand: exp.Expr, typed: Typed) -> Typed:
+def _raw(operand: exp.Expr, typed: Typed, others: set[Kind]) -> Typed:
+    """The bare column, clipped to its type's range where comparing it with such others needs a cast."""
     while isinstance(operand, exp.Paren):
         operand = operand.this
     if not isinstance(operand, exp.Column):
         return typed
     column = exp.column(operand.name, quoted=True)
     full = replace(typed.set, machine=machine_range(typed.set.type))
-    return Typed(clip(column, full) if typed.kind is Kind.DOUBLE else column, full)
+    cast_next = typed.kind in (Kind.DOUBLE, Kind.DECIMAL) or (typed.kind is Kind.DATE and Kind.TIMESTAMP in others)
+    return Typed(clip(column, full) if cast_next else column, full)
 
 
 @handles(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.expressions.choices import as_timestamp, literal_as
-from dpsql.expressions.compiler import Compiler, Typed, handles, refuse, show, unsupported
+from dpsql.expressions.compiler import Compiler, Typed, handles, handles_function, refuse, show
 from dpsql.expressions.literals import DATE, INTEGER, TIMESTAMP, cast, clip, func, literal_sql
 from dpsql.expressions.numbers import arithmetic, binary
 from dpsql.policy import Kind
@@ -92,14 +92,12 @@ def _named_part(compiler: Compiler, node: exp.Expr) -> Typed:
     return _part(compiler, node, name, node.this)
 
 
-@handles(exp.Anonymous, args="this expressions")
-def _anonymous(compiler: Compiler, node: exp.Expr) -> Typed:
-    name = node.name.lower()
-    if name in ("date_part", "datepart") and len(node.expressions) == 2:
-        part = node.expressions[0]
-        if isinstance(part, exp.Literal) and part.is_string:
-            return _part(compiler, node, part.name, node.expressions[1])
-    raise unsupported(node)
+@handles_function("date_part", "datepart")
+def _date_part(compiler: Compiler, node: exp.Expr) -> Typed:
+    part = node.expressions[0] if len(node.expressions) == 2 else None
+    if not isinstance(part, exp.Literal) or not part.is_string:
+        raise refuse(node, f"{show(node)} isn't supported", "write date_part('year', column)")
+    return _part(compiler, node, part.name, node.expressions[1])
 
 
 _TRUNCATIONS = ("year", "quarter", "month", "week", "day", "hour", "minute")

@@ -129,8 +129,8 @@ def clip(column: exp.Expr, value_set: ValueSet) -> exp.Expr:
         return column
     if value_set.kind is Kind.DOUBLE:
         return _clip_double(column, value_set)
-    if interval == machine_range(value_set.type) and value_set.kind in (Kind.INTEGER, Kind.DECIMAL):
-        return column
+    if interval == machine_range(value_set.type) and value_set.kind is Kind.INTEGER:
+        return column  # a stored DECIMAL may have more digits than the declared one
     lower, upper = (
         literal_sql_at(interval.lower, value_set.type),
         literal_sql_at(interval.upper, value_set.type),

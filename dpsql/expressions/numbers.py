@@ -10,7 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.errors import DatabaseError, MissingBounds
-from dpsql.expressions.compiler import Compiler, Typed, handles, refuse, show
+from dpsql.expressions.compiler import Compiler, Typed, handles, handles_function, refuse, show
 from dpsql.expressions.literals import (
     DOUBLE,
     INTEGER,
@@ -33,6 +33,9 @@ from dpsql.valueset import (
     constant,
     number,
 )
+
+INT64_DIGITS = 18
+"""A DECIMAL of at most so many digits is stored in 64 bits."""
 
 
 def number_operands(compiler: Compiler, node: exp.Expr, *operands: exp.Expr) -> list[Typed]:
@@ -136,6 +139,8 @@ def _exact_decimals(node: exp.Expr, left: Typed, right: Typed) -> tuple[exp.Expr
     width = a + b if product else max(a - s, b - t) + max(s, t) + 1
     if width > MAX_DIGITS:
         return None
+    if width > INT64_DIGITS:
+        a = max(a, INT64_DIGITS + 1)  # else DuckDB keeps a result of two narrow operands in 64 bits, and raises
     return binary(node, _as_decimal(left, a), _as_decimal(right, b)), s + t if product else max(s, t)
 
 
@@ -309,6 +314,16 @@ def _round(compiler: Compiler, node: exp.Expr) -> Typed:
             raise refuse(node, f"the digits of {show(node)} must be a whole number from -15 to 15")
         digits = found[0]
     return _rounded(compiler, node, "round", round_half_away, digits)
+
+
+@handles_function("round_even", "roundbankers")
+def _round_even(compiler: Compiler, node: exp.Expr) -> Typed:
+    """Halves to the even neighbour: what ROUND of a double is in PostgreSQL."""
+    if len(node.expressions) != 2 or compiler.constant(node.expressions[1]) != (0, INTEGER):
+        raise refuse(node, f"{show(node)} isn't supported", "write ROUND_EVEN(x, 0)")
+    rounded_ = exp.Floor(this=node.expressions[0])
+    typed = _rounded(compiler, rounded_, "round_even", lambda x: Fraction(round(x)))
+    return Typed(func("round_even", *typed.sql.expressions, exp.Literal.number(0)), typed.set)
 
 
 @handles(exp.Floor, args="this")

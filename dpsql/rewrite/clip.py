@@ -12,11 +12,13 @@ double   w = x − U;  z = (w − |w|) + 2(U − L);  i = TRY_CAST((z + |z|)·s/
          NaN and the infinities end as NaN, for which TRY_CAST gives NULL.
 integer  d = |x − L| − |x − U|, which is 2·clip(x) − L − U: so Σ i = (Σ d + cells·count(d)) / 2, for grain 1.
          |x|, |L| and |U| are below 2^62, so nothing overflows.
-CASE     everything else: the clip picks an arm by comparison, and the cast stands outside, on numbers in [0, cells].
+CASE     everything else: the clip picks an arm by comparison, and casts stand outside, on numbers in [0, cells], or are
+         TRY_CAST and clipped once more.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -25,8 +27,10 @@ from sqlglot import exp
 from dpsql.aggregates.aggregate import Grid
 from dpsql.expressions import Typed
 from dpsql.expressions.literals import (
+    MAX_DIGITS,
     case_when,
     cast,
+    decimal_scale,
     decimal_sql,
     double_sql,
     func,
@@ -34,7 +38,7 @@ from dpsql.expressions.literals import (
     paren,
     try_cast,
 )
-from dpsql.expressions.numbers import decimal_width, integer_store
+from dpsql.expressions.numbers import INT64_DIGITS, decimal_width, integer_store
 from dpsql.policy import Kind
 from dpsql.valueset import Interval
 
@@ -68,8 +72,8 @@ def summand(value: Typed, grid: Grid, name: str, physical: str) -> Summand:
     if value.kind is Kind.DOUBLE and _safe_double(grid):
         return _reflected(value, grid, name)
     if value.raw is not None:
-        return Summand((_case(value, grid),), grid.cells)
-    return Summand((value.sql.copy(), _case(Typed(column(name), value.set), grid)), grid.cells)
+        return Summand(_case(value, grid, name), grid.cells)
+    return Summand((value.sql.copy(), *_case(Typed(column(name), value.set), grid, name)), grid.cells)
 
 
 def presence(value: Typed) -> Summand:
@@ -129,23 +133,33 @@ def _reflected(value: Typed, grid: Grid, name: str) -> Summand:
 # ---------------------------------------------------------------------------------------------- CASE
 
 
-def _case(value: Typed, grid: Grid) -> exp.Expr:
+def _case(value: Typed, grid: Grid, name: str) -> tuple[exp.Expr, ...]:
     match value.kind:
         case Kind.INTEGER:
-            return _integer_case(value, grid)
-        case Kind.DECIMAL if (width := decimal_width(value.set)) and width + _digits(grid) <= 36:
-            return _decimal_case(value, grid, width)
-        case Kind.DECIMAL:
-            return _double_case(cast(value.source.copy(), "DOUBLE"), grid)
-    return _double_case(value.source, grid)
+            return (_integer_case(value, grid),)
+        case Kind.DECIMAL if width := decimal_width(value.set):
+            width = max(width, INT64_DIGITS + 1)  # wide from the start: 64-bit decimals raise where a product is wider
+            if width + 1 + _digits(grid) <= MAX_DIGITS:
+                return (_decimal_case(value, grid, width),)
+    if value.kind is Kind.DECIMAL:
+        return _double_case(cast(value.source.copy(), "DOUBLE"), grid, name)
+    return _double_case(value.source, grid, name)
 
 
 def _digits(grid: Grid) -> int:
-    return len(str((1 / grid.grain).numerator)) if grid.grain < 1 else 0
+    """Digits of the literal 1 / grain, on both sides of the point; beyond any DECIMAL where it is no finite decimal."""
+    if grid.grain >= 1:
+        return 0
+    scale = decimal_scale(1 / grid.grain)
+    return MAX_DIGITS if scale is None else len(str(math.floor(1 / grid.grain))) + scale
 
 
-def _double_case(x: exp.Expr, grid: Grid) -> exp.Expr:
-    """DOUBLE arithmetic never raises; NaN is above infinity, so it meets no arm and becomes NULL."""
+def _double_case(x: exp.Expr, grid: Grid, name: str) -> tuple[exp.Expr, ...]:
+    """DOUBLE arithmetic never raises; NaN is above infinity, so it meets no arm and becomes NULL.
+
+    The ends as doubles may lie far outside the grid (a double has 53 bits, a bound any number), so that the scaled
+    value is no index yet: the index is clipped once more, as an integer.
+    """
     lower, upper = double_sql(grid.lower), double_sql(grid.upper)
     offset = exp.Paren(this=exp.Sub(this=paren(x.copy()), expression=lower))
     scaled = exp.Mul(this=offset, expression=double_sql(1 / grid.grain))
@@ -155,7 +169,14 @@ def _double_case(x: exp.Expr, grid: Grid) -> exp.Expr:
         (exp.LTE(this=paren(x.copy()), expression=upper), scaled),
         (exp.LTE(this=paren(x.copy()), expression=infinity), double_sql(Fraction(grid.cells))),
     )
-    return cast(steps, "BIGINT")
+    index = column(name)
+    last = decimal_sql(Fraction(grid.cells))
+    clipped = case_when(
+        (exp.LT(this=index, expression=exp.Literal.number(0)), exp.Literal.number(0)),
+        (exp.GT(this=index.copy(), expression=last), last.copy()),
+        default=index.copy(),
+    )
+    return steps, try_cast(column(name), "BIGINT"), clipped
 
 
 def _integer_case(value: Typed, grid: Grid) -> exp.Expr:

@@ -77,7 +77,7 @@ def inner_query(release: ReleasePlan, relation: exp.Expr, physical: Mapping[str,
     `physical` gives the engine's own type of each column, by lower-case name.
     """
     builder = _Builder(release, relation, physical)
-    return Inner(builder.query().sql("duckdb", comments=False), len(release.query.keys), builder.terms)
+    return Inner(builder.query().sql("duckdb", comments=False, copy=False), len(release.query.keys), builder.terms)
 
 
 class _Builder:

@@ -1,0 +1,98 @@
+"""Other dialects in DuckDB's meaning: sqlglot's translation, on a tree whose types are known, and what it leaves out.
+
+`/`, `%`, `||` and casts mean different things for different types and dialects, so every node gets its type first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify_columns import qualify_columns
+from sqlglot.optimizer.qualify_tables import qualify_tables
+from sqlglot.schema import MappingSchema
+
+from dpsql.errors import UnsupportedQuery
+from dpsql.names import output_name
+
+ColumnTypes = Mapping[str, Mapping[str, str]]
+"""Table to column to SQL type, all lower case."""
+
+
+def translate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> tuple[exp.Expr, bool]:
+    """The same query in DuckDB's SQL, and whether all types were known (if not, it must not be run)."""
+    typed = _annotate(tree, dialect, types)
+    _name_outputs(tree)
+    tree = tree.transform(lambda node: _meant(node, dialect))
+    try:
+        text = tree.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+        return sqlglot.parse_one(text, read="duckdb", error_level=ErrorLevel.IMMEDIATE), typed
+    except SqlglotError:
+        raise UnsupportedQuery(
+            f"part of this {dialect} query has no equivalent", hint="write it in plainer SQL"
+        ) from None
+
+
+def _name_outputs(tree: exp.Expr) -> None:
+    """Name unnamed result columns by what the analyst wrote, before translation changes it."""
+    for select in list(tree.find_all(exp.Select)):
+        for item in select.expressions:
+            if not isinstance(item, (exp.Alias, exp.Column, exp.Star)):
+                item.replace(exp.alias_(item.copy(), output_name(item), quoted=True))
+
+
+_SUNDAY_FIRST = {"bigquery": ("DAYOFWEEK", "WEEK", "DOW"), "spark": ("DAYOFWEEK", "DOW")}
+"""Date parts that count from Sunday there and from Monday or from another number in DuckDB."""
+
+
+def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
+    """What sqlglot doesn't translate: rounding of casts, ROUND of a double in PostgreSQL, weeks from Sunday."""
+    if isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.INTEGER_TYPES) and _fractional(node.this):
+        rounding = {"spark": exp.Trunc, "bigquery": exp.Round}.get(dialect)
+        if rounding is not None:
+            node.set("this", rounding(this=node.this))
+    whole = isinstance(node, exp.Round) and not node.args.get("decimals") and not isinstance(node.this, exp.Literal)
+    if dialect == "postgres" and whole and node.this.is_type(exp.DType.DOUBLE, exp.DType.FLOAT):
+        return exp.Anonymous(this="ROUND_EVEN", expressions=[node.this, exp.Literal.number(0)])
+    unit = node.args.get("unit") if isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)) else None
+    unit = node.this if isinstance(node, exp.Extract) else unit
+    name = unit.name.upper() if isinstance(unit, exp.Expr) else ""
+    if name in _SUNDAY_FIRST.get(dialect, ()) or (isinstance(node, exp.DayOfWeek) and dialect in _SUNDAY_FIRST):
+        raise UnsupportedQuery(
+            f"weeks that start on Sunday aren't supported ({name or 'DAYOFWEEK'} in {dialect})",
+            hint="use ISOWEEK, or days since a date",
+            position=node.meta.get("start"),
+        )
+    return node
+
+
+def _fractional(node: exp.Expr) -> bool:
+    return node.is_type(exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL)
+
+
+def _annotate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> bool:
+    """Set every node's type, worked out on a qualified copy and carried over node by node; False where that fails."""
+    for number, node in enumerate(tree.walk()):
+        node.meta["node"] = number
+    schema = MappingSchema({t: dict(c) for t, c in types.items()} or None, dialect=dialect, normalize=False)
+    copy = tree.copy()
+    for identifier in copy.find_all(exp.Identifier):
+        identifier.set("this", identifier.this.lower())
+        identifier.set("quoted", True)
+    try:
+        copy = qualify_tables(copy, dialect=dialect)
+        copy = qualify_columns(
+            copy, schema, expand_alias_refs=False, expand_stars=False, allow_partial_qualification=True
+        )
+        copy = annotate_types(copy, schema=schema, dialect=dialect)
+    except SqlglotError:
+        return False  # often a name that doesn't exist: analysis says which one
+    kinds = {n.meta["node"]: n.type for n in copy.walk() if n.type is not None and "node" in n.meta}
+    for node in tree.walk():
+        kind = kinds.get(node.meta.get("node"))
+        if kind is not None:
+            node.type = kind
+    return True

@@ -1,0 +1,13 @@
+"""Hypothesis profiles: the same examples in every run of CI, many more and new ones with --hypothesis-profile=nightly."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+_CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, database=None, print_blob=True, suppress_health_check=_CHECKS
+)
+settings.register_profile("nightly", deadline=None, max_examples=20_000, suppress_health_check=_CHECKS)
+settings.load_profile("ci")

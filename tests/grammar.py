@@ -1,0 +1,304 @@
+"""A grammar of statements over one table: everything that the allow-list over private rows holds.
+
+`productions()` are templates whose slots are filled with columns, literals or further productions. Whether they cover
+every node class of `dpsql.expressions.supported()` is itself a test, so a new handler needs a production here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from hypothesis import strategies as st
+
+TABLES = """  t:
+    source: t.parquet
+    unit: row
+    columns:
+      n: {type: integer, bounds: [0, 10]}
+      m: {type: integer, bounds: [-5, 20], nullable: true}
+      s: {type: integer, bounds: [100, 110], nullable: true}
+      big: {type: integer, nullable: true}
+      k: {type: integer, keys: [3, 1, 2]}
+      x: {type: double, bounds: [-1000, 5000], nullable: true}
+      y: {type: double, bounds: [100, 110], nullable: true}
+      f: {type: double, bounds: [0, 1], grain: 0.125}
+      z: {type: double, nullable: true}
+      c: {type: "decimal(10,2)", bounds: [0, 100]}
+      e: {type: "decimal(18,4)", bounds: [-5, 5], nullable: true}
+      b: {type: boolean}
+      bn: {type: boolean, nullable: true}
+      city: {type: text, keys: [A, b, é, null]}
+      tier: {type: text, keys: [Gold, silver]}
+      note: {type: text, nullable: true}
+      d: {type: date, bounds: [2019-12-15, 2020-03-10]}
+      dn: {type: date, nullable: true}
+      ts: {type: timestamp, bounds: ["2020-01-01 00:00:00", "2020-01-03 12:00:00"], nullable: true}
+      tn: {type: timestamp, nullable: true}
+"""
+
+TYPES = {
+    "t": {
+        "n": "BIGINT", "m": "SMALLINT", "s": "UTINYINT", "big": "BIGINT", "k": "TINYINT", "x": "DOUBLE",
+        "y": "DOUBLE", "f": "FLOAT", "z": "DOUBLE", "c": "DECIMAL(38,2)", "e": "DECIMAL(18,4)", "b": "BOOLEAN",
+        "bn": "BOOLEAN", "city": "VARCHAR", "tier": "VARCHAR", "note": "VARCHAR", "d": "DATE", "dn": "DATE", "ts": "TIMESTAMP",
+        "tn": "TIMESTAMP",
+    }
+}  # fmt: skip
+COLUMNS = tuple(TYPES["t"])
+
+
+def _quoted(*texts: str) -> tuple[str, ...]:
+    return tuple("'" + t.replace("'", "''") + "'" for t in texts)
+
+
+def _typed(kind: str, *texts: str) -> tuple[str, ...]:
+    return tuple(f"'{t}'::{kind}" for t in texts)
+
+
+_DOUBLES = _typed(
+    "DOUBLE", "NaN", "Infinity", "-Infinity", "0.0", "-0.0", "1e308", "-1e308", "1.7976931348623157e308", "5e-324",
+    "105.5", "99.999", "-1000", "5000", "0.5", "9007199254740993",
+)  # fmt: skip
+EXTREMES: dict[str, tuple[str, ...]] = {
+    "BIGINT": ("NULL", "0", "1", "-1", "5", "9223372036854775807", "(-9223372036854775807 - 1)", "1000000"),
+    "SMALLINT": ("NULL", "0", "7", "-5", "32767", "-32768"),
+    "UTINYINT": ("NULL", "0", "100", "105", "110", "255"),
+    "TINYINT": ("NULL", "0", "1", "2", "3", "127", "-128"),
+    "DOUBLE": ("NULL", *_DOUBLES),
+    "FLOAT": ("NULL", *_typed("FLOAT", "NaN", "Infinity", "-Infinity", "0.0", "-0.0", "3.4e38", "1e-45", "0.3", "1")),
+    "DECIMAL(38,2)": ("NULL", "0", "50.25", "-0.01", "100.00", "9" * 36 + ".99", "-" + "9" * 36 + ".99"),
+    "DECIMAL(18,4)": ("NULL", "0", "1.2345", "-5", "99999999999999.9999", "-99999999999999.9999"),
+    "BOOLEAN": ("NULL", "TRUE", "FALSE"),
+    "VARCHAR": (
+        "NULL", *_quoted("", "A", "a", "A ", "b", "é", "e\u0301", "7", "-3.5", "1e400", "2020-01-05", "NaN", "inf",
+                         "9223372036854775808", "0001-01-01", "infinity", "\u0130\u212a\u00df", "it's"),
+        "repeat('x', 100000)", "chr(0)", "repeat('9', 5000)",
+    ),
+    "DATE": ("NULL", *_typed("DATE", "2020-01-05", "0001-01-01", "9999-12-31", "5881580-07-10", "infinity",
+                             "-infinity", "5877642-06-25 (BC)", "1970-01-01", "275810-09-14")),
+    "TIMESTAMP": ("NULL", *_typed("TIMESTAMP", "2020-01-01 03:00:00", "infinity", "-infinity", "0001-01-01",
+                                  "294247-01-10 04:00:54.775806", "290309-12-22 (BC) 00:00:00",
+                                  "9999-12-31 23:59:59.999999", "2020-01-03 11:59:59.999999")),
+}  # fmt: skip
+
+WITHIN: dict[str, tuple[str, ...]] = {
+    "n": tuple(map(str, range(11))), "m": ("NULL", "-5", "0", "3", "20", "1"), "s": ("NULL", "100", "105", "110"),
+    "big": ("NULL", "3", "-7", "1000000007"), "k": ("1", "2", "3"),
+    "x": ("NULL", "-1000", "0", "3.7", "5000", "1234.5"), "y": ("NULL", "100", "105.25", "110"),
+    "f": ("0", "0.125", "0.5", "1"), "z": ("NULL", "1.5", "-2.25", "1e10"), "c": ("0", "0.01", "99.99", "100", "12.5"),
+    "e": ("NULL", "-5", "0.0001", "4.5", "5"), "b": ("TRUE", "FALSE"), "bn": ("TRUE", "FALSE", "NULL"),
+    "city": ("'A'", "'b'", "'é'", "NULL"), "tier": ("'Gold'", "'silver'"), "note": ("NULL", "''", "'abc'", "'7'", "'2020-02-02'", "'Zé'"),
+    "d": ("DATE '2019-12-15'", "DATE '2020-01-31'", "DATE '2020-03-10'"),
+    "dn": ("NULL", "DATE '2020-02-29'", "DATE '1999-12-31'"),
+    "ts": ("NULL", "TIMESTAMP '2020-01-01 00:00:00'", "TIMESTAMP '2020-01-02 13:45:10'"),
+    "tn": ("NULL", "TIMESTAMP '2021-05-05 05:05:05.5'"),
+}  # fmt: skip
+"""Values that no bound exceeds, with NULL where it is declared."""
+
+LEAVES: dict[str, tuple[str, ...]] = {
+    "int": ("n", "m", "s", "k", "n", "m", "big"),
+    "dbl": ("x", "y", "f", "x", "y", "z"),
+    "dec": ("c", "e"),
+    "bool": ("b", "bn"),
+    "text": ("city", "tier", "note"),
+    "date": ("d", "d", "dn"),
+    "ts": ("ts", "ts", "tn"),
+    "ilit": ("0", "1", "2", "7", "-3", "100", "1000000000000"),
+    "nlit": ("0", "1.5", "-2", "105", "1e3", "0.25", "3", "'5'"),
+    "tlit": ("'A'", "'b'", "''", "'é'", "'x''y'", "'7'"),
+    "dlit": ("DATE '2020-01-15'", "DATE '2019-12-31'", "CURRENT_DATE", "DATE '0001-01-01'"),
+    "tlit2": ("TIMESTAMP '2020-01-02 00:00:00'", "TIMESTAMP '2020-01-01 12:30:00.5'"),
+}
+GROUPS = {
+    "num": ("int", "int", "dbl", "dec"),
+    "day": ("date", "ts"),
+    "any": ("int", "dbl", "dec", "bool", "text", "date", "ts"),
+}
+
+_TEXT = {
+    "int": """
+        {int} + {int} | {int} - {int} | {int} * {int} | -{int} | {int} // {int} | {int} // {ilit} | {int} % {int}
+        {int} % {ilit} | ABS({int}) | SIGN({num}) | CASE WHEN {bool} THEN {int} ELSE {int} END
+        CASE WHEN {bool} THEN {int} END | CASE {int} WHEN {ilit} THEN {int} ELSE {int} END
+        CASE WHEN {bool} THEN {int} WHEN {bool} THEN {ilit} ELSE {int} END
+        IF({bool}, {int}, {ilit}) | COALESCE({int}, {int}) | COALESCE(NULL, {int}, {ilit}) | NULLIF({int}, {ilit})
+        GREATEST({int}, {int}) | LEAST({int}, {ilit}) | LEAST(GREATEST({int}, 0), 50)
+        CAST({num} AS INTEGER) | CAST({num} AS BIGINT) | CAST({num} AS SMALLINT) | CAST({num} AS TINYINT)
+        CAST({bool} AS INTEGER) | CAST({text} AS BIGINT) | TRY_CAST({text} AS INTEGER)
+        EXTRACT(YEAR FROM {day}) | EXTRACT(DOW FROM {day}) | EXTRACT(ISODOW FROM {day}) | YEAR({day}) | QUARTER({day})
+        MONTH({day}) | WEEK({day}) | DAY({day}) | DAYOFMONTH({day}) | DAYOFWEEK({day}) | DAYOFYEAR({day}) | HOUR({ts})
+        MINUTE({ts}) | SECOND({ts}) | EXTRACT(HOUR FROM {date}) | DATE_PART('month', {day})
+        DATE_DIFF('day', {day}, {day}) | DATE_DIFF('month', {day}, {day}) | DATE_DIFF('year', {day}, {dlit})
+        {date} - {date} | LENGTH({text}) | ({int})
+    """,
+    "dbl": """
+        {num} / {num} | {num} / {ilit} | {dbl} + {num} | {dbl} - {num} | {dbl} * {num} | -{dbl} | ROUND({num})
+        ROUND({num}, 1) | ROUND({num}, -2) | FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
+        EXP({num}) | POWER({num}, 2) | POW({num}, 3) | ABS({dbl}) | CASE WHEN {bool} THEN {dbl} ELSE {int} END
+        COALESCE({dbl}, {nlit}) | NULLIF({dbl}, 0.5) | LEAST(GREATEST({num}, 0), 100) | GREATEST({dbl}, {num})
+        CAST({num} AS DOUBLE) | CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)
+        LEAST(GREATEST({num} / {num}, -5), 5)
+    """,
+    "dec": """
+        {dec} + {dec} | {dec} - {int} | {dec} * {dec} | -{dec} | ABS({dec}) | {dec} * 1.25 | {int} + 0.5
+        CASE WHEN {bool} THEN {dec} ELSE 0 END | COALESCE({dec}, {int}) | CAST({num} AS DECIMAL(10, 2))
+        CAST({num} AS DECIMAL(4, 3)) | CAST({num} AS DECIMAL) | LEAST({dec}, 3.14159) | NULLIF({dec}, 0)
+    """,
+    "bool": """
+        {num} = {num} | {num} <> {nlit} | {num} < {nlit} | {num} <= {num} | {num} > {nlit} | {num} >= {num}
+        {nlit} < {num} | {num} * 2 >= {nlit} | {num} + 1 < {nlit} | 10 - {num} > {nlit} | {num} / 2 <= {nlit}
+        {text} = {tlit} | {text} <> {tlit} | {text} < {tlit} | {text} = {text} | {date} < {dlit} | {day} >= {dlit}
+        {day} = {dlit} | {ts} > {tlit2} | {day} < {tlit2} | {date} < '2020-02-01' | {bool} = {bool} | {bool} = TRUE
+        {num} BETWEEN {nlit} AND {nlit} | {num} NOT BETWEEN 1 AND 5 | {int} BETWEEN {int} AND {int}
+        {day} BETWEEN {dlit} AND {dlit} | {num} IN ({nlit}, {nlit}) | {num} NOT IN (1, 2, {nlit}) | {int} IN (1, NULL)
+        {text} IN ({tlit}, {tlit}) | {date} IN ({dlit}) | {any} IS NULL | {any} IS NOT NULL | {bool} IS TRUE
+        {bool} IS NOT FALSE | {num} IS NOT DISTINCT FROM {nlit} | {text} IS DISTINCT FROM {tlit} | {bool} AND {bool}
+        {bool} OR {bool} | NOT {bool} | ({bool} AND {bool}) OR {bool} | STARTS_WITH({text}, {tlit})
+        ENDS_WITH({text}, {tlit}) | CONTAINS({text}, {text}) | {text} LIKE 'a%' | {text} NOT LIKE '%b_%' | {text} ILIKE 'A%'
+        CAST({num} AS BOOLEAN) | CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
+        {num} > NULL | ISNAN({dbl}) | NOT ({num} > {nlit} OR {num} < {nlit})
+    """,
+    "text": """
+        LOWER({text}) | UPPER({text}) | TRIM({text}) | SUBSTRING({text}, 2, 3) | SUBSTR({text}, 2) | LEFT({text}, 2)
+        RIGHT({text}, 1) | CASE WHEN {bool} THEN {tlit} ELSE {text} END | CASE WHEN {bool} THEN {tlit} ELSE {tlit} END
+        COALESCE({text}, {tlit}) | NULLIF({text}, {tlit}) | CAST({text} AS VARCHAR)
+    """,
+    "date": """
+        DATE_TRUNC('month', {dlit}) | DATE_TRUNC('month', {date}) | DATE_TRUNC('week', {date}) | DATE_TRUNC('year', {date}) | {date} + 3 | {date} - 40
+        CAST({date} + INTERVAL 3 DAY AS DATE) | CAST({ts} AS DATE) | CAST({text} AS DATE) | COALESCE({date}, {dlit})
+        CASE WHEN {bool} THEN {date} ELSE {dlit} END | GREATEST({date}, {dlit}) | LEAST({date}, {date}) | CURRENT_DATE
+        DATE '2020-01-01' + INTERVAL 1 MONTH | CAST({date} - INTERVAL 2 MONTH AS DATE)
+    """,
+    "ts": """
+        DATE_TRUNC('hour', {ts}) | DATE_TRUNC('day', {ts}) | DATE_TRUNC('quarter', {ts}) | DATE_TRUNC('minute', {ts})
+        {ts} - INTERVAL 1 MONTH | {ts} + INTERVAL 5 DAY | CAST({date} AS TIMESTAMP) | CAST({text} AS TIMESTAMP)
+        COALESCE({ts}, {tlit2}) | GREATEST({ts}, {tlit2})
+    """,
+}
+KEYS = (
+    "k", "n", "m", "b", "bn", "city", "d", "s", "n // 3", "(n // 2) * 2", "n % 4", "FLOOR(n / 2)", "FLOOR(x / 1000)",
+    "FLOOR(x / 1000) * 1000", "CASE WHEN n < 3 THEN 'low' WHEN n < 7 THEN 'mid' ELSE 'high' END", "x > 100",
+    "CASE WHEN x > 100 THEN 1 END", "EXTRACT(MONTH FROM d)", "YEAR(d)", "DATE_TRUNC('month', d)",
+    "DATE_TRUNC('week', d)", "DATE_TRUNC('day', ts)", "DATE_TRUNC('hour', ts)", "HOUR(ts)", "LOWER(tier)", "tier",
+    "COALESCE(city, 'none')", "NULLIF(k, 2)", "m + 1", "-n", "b AND bn", "city = 'A'", "ROUND(y)", "CAST(y AS INTEGER)",
+    "CAST(c AS INTEGER)", "c * 0 + n", "CAST(n AS DOUBLE)", "n + 0.5", "CASE WHEN bn THEN k ELSE 0 END", "d - d",
+    "DATE_DIFF('month', d, DATE '2020-01-01')", "CAST(ts AS DATE)", "d + 1", "CAST(b AS INTEGER)", "bn IS NULL",
+    "ABS(m)", "COALESCE(m, 0)", "LEAST(n, 3)", "n * 1000000", "DAYOFWEEK(d)", "k = 1", "LEFT(tier, 1)", "SIGN(x)",
+)  # fmt: skip
+
+
+def productions() -> dict[str, tuple[str, ...]]:
+    """Result type to templates."""
+    return {
+        kind: tuple(p.strip() for line in text.splitlines() for p in line.split(" | ") if p.strip())
+        for kind, text in _TEXT.items()
+    }
+
+
+_PRODUCTIONS = productions()
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+def expression(random: Random, kind: str, depth: int) -> str:
+    """A random expression; parenthesised unless it is a leaf."""
+    kind = random.choice(GROUPS[kind]) if kind in GROUPS else kind
+    if depth <= 0 or kind not in _PRODUCTIONS or random.random() < 0.25:
+        return random.choice(LEAVES[kind])
+    return "(" + fill(random, random.choice(_PRODUCTIONS[kind]), depth - 1) + ")"
+
+
+def fill(random: Random, template: str, depth: int) -> str:
+    return _SLOT.sub(lambda slot: expression(random, slot[1], depth), template)
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate call: COUNT with no argument counts rows."""
+
+    function: str
+    argument: str | None = None
+    filter: str | None = None
+
+    def sql(self, plain: bool = False) -> str:
+        """As sent; or, `plain`, as DuckDB is asked: NaN counts as NULL."""
+        argument = "*" if self.argument is None else self.argument
+        if plain and self.argument is not None:
+            argument = f"CASE WHEN TRY_CAST({argument} AS DOUBLE) = 'NaN'::DOUBLE THEN NULL ELSE {argument} END"
+        condition = "" if self.filter is None else f" FILTER (WHERE {self.filter})"
+        return f"{self.function}({argument}){condition}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """SELECT keys, aggregates FROM source WHERE … GROUP BY keys, and what is done with its rows."""
+
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    where: str | None = None
+    source: str = "t"
+    start: str = ""
+    tail: str = ""
+
+    def sql(self, plain: bool = False) -> str:
+        items = [f"{key} AS g{i}" for i, key in enumerate(self.keys)]
+        items += [f"{call.sql(plain)} AS a{i}" for i, call in enumerate(self.aggregates)]
+        where = "" if self.where is None else f" WHERE {self.where}"
+        group = " GROUP BY " + ", ".join(self.keys) if self.keys else ""
+        return f"{self.start}SELECT {', '.join(items)} FROM {self.source}{where}{group}{'' if plain else self.tail}"
+
+
+def statement(random: Random, *, tails: bool = True) -> Statement:
+    """A random statement; most are accepted."""
+    depth = random.choice((0, 1, 1, 2, 2, 3))
+    keys = tuple(random.sample(KEYS, random.choice((0, 0, 1, 1, 1, 2))))
+    if len(keys) == 1 and random.random() < 0.2:
+        keys = (expression(random, "bool", depth),)
+    shared = expression(random, "num", depth)
+    calls = tuple(_aggregate(random, depth, shared) for _ in range(random.choice((1, 1, 2, 3))))
+    where = expression(random, "bool", depth) if random.random() < 0.5 else None
+    source, start = "t", ""
+    if random.random() < 0.3:
+        inner = f"SELECT *, {expression(random, 'num', 1)} AS q FROM t WHERE {expression(random, 'bool', 1)}"
+        source, start = random.choice(((f"({inner}) AS u", ""), ("u", f"WITH u AS ({inner}) ")))
+        calls += (Aggregate("SUM", "LEAST(GREATEST(q, 0), 10)"),)
+    tail = random.choice(("", "", " HAVING a0 > 3", " ORDER BY a0 DESC", " ORDER BY 1 LIMIT 2", " QUALIFY RANK() OVER "
+                          "(ORDER BY a0) < 3")) if tails else ""  # fmt: skip
+    return Statement(keys, calls, where, source, start, tail)
+
+
+def _aggregate(random: Random, depth: int, shared: str) -> Aggregate:
+    condition = expression(random, "bool", depth) if random.random() < 0.25 else None
+    function = random.choice(("COUNT", "SUM", "AVG", "COUNT", "SUM"))
+    if function == "COUNT":
+        argument = random.choice((None, shared, expression(random, "any", depth)))
+        return Aggregate("COUNT", argument, condition)
+    argument = random.choice((shared, expression(random, "num", depth)))
+    if random.random() < 0.5:
+        argument = (
+            f"LEAST(GREATEST({argument}, {random.choice(('0', '-2.5', '100'))}), {random.choice(('110', '1e6'))})"
+        )
+    return Aggregate(function, argument, condition)
+
+
+def extreme_row(random: Random) -> tuple[str, ...]:
+    """A row whose values may be anything that its columns can hold."""
+    return tuple(
+        random.choice(WITHIN[name] if random.random() < 0.4 else EXTREMES[type_]) for name, type_ in TYPES["t"].items()
+    )
+
+
+def modest_row(random: Random) -> tuple[str, ...]:
+    """A row inside every bound."""
+    return tuple(random.choice(WITHIN[name]) for name in COLUMNS)
+
+
+def all_extremes() -> Iterator[tuple[str, ...]]:
+    """Rows that together hold every extreme value of every column."""
+    for index in range(max(len(values) for values in EXTREMES.values())):
+        yield tuple(EXTREMES[type_][index % len(EXTREMES[type_])] for type_ in TYPES["t"].values())
+
+
+randoms = st.randoms(use_true_random=False)
