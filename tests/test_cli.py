@@ -331,6 +331,33 @@ def test_faults_are_told_without_their_words(
     assert "secret" not in err and "ValueError" in err and "interrupted" in err
 
 
+CANARY = "canary-7531"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT name FROM people",
+        "SELECT COUNT(*) FROM people WHERE CAST(name AS INTEGER) > 5",
+        "SELECT COUNT(*) FROM people WHERE age // 0 > 1",
+        "SELECT SUM(age * age * age * age * age * age * age * age * age * age * age) FROM people",
+        "SELECT name, COUNT(*) FROM people GROUP BY name",
+        "SELECT CAST(COUNT(*) AS TINYINT) * 1000000 FROM people",
+        "SELECT error(name) FROM people",
+        f"SELECT COUNT(*) FROM people WHERE name = '{CANARY[:6]}'",
+    ],
+)
+def test_no_error_and_no_log_quotes_the_data(fresh: Path, sql: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with (fresh / "people.csv").open("a") as file:
+        file.write(f"{CANARY},{CANARY},{CANARY},1,{CANARY},0.5\n{CANARY},1\n")
+    main(["query", str(fresh / "policy.yaml"), sql, "--verbose"])
+    main(["explain", str(fresh / "policy.yaml"), sql, "--verbose"])
+    main(["check", str(fresh / "policy.yaml"), "--verbose"])
+    main(["budget", str(fresh / "policy.yaml"), "--verbose"])
+    out, err = capsys.readouterr()
+    assert CANARY not in out + err and "Traceback" not in err
+
+
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("dpsql ")
