@@ -13,11 +13,11 @@ from random import Random
 import pytest
 import sqlglot
 from hypothesis import event, given, settings
-from tests import grammar
-from tests.harness import Bench, RecordingNoise, bench, make_policy, realised_loss, record
 
 from dpsql.errors import Error, InternalError
 from dpsql.expressions import supported
+from tests import grammar
+from tests.harness import Bench, RecordingNoise, bench, make_policy, realised_loss, record
 
 EPSILONS = ("1", "0.000001", "0.37", "50")
 

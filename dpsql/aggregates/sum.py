@@ -16,7 +16,6 @@ from dpsql.expressions.numbers import as_number, unbounded_error
 from dpsql.policy import Kind
 from dpsql.privacy.interval import laplace_half_width, two_laplace_quantile
 
-
 LARGEST_BOUND = Fraction(2) ** 900
 
 
