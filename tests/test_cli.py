@@ -21,6 +21,7 @@ from dpsql.cli.arguments import value
 from dpsql.cli.errors import error_text, excerpt
 from dpsql.errors import Error, InternalError
 from dpsql.ledger import Ledger
+from dpsql.policy import load
 from dpsql.result import Privacy, Result, ResultColumn
 from dpsql.session import Session
 from dpsql.table import Head, table, width
@@ -468,6 +469,22 @@ def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 # ---------------------------------------------------------------------------------------------- budget
+
+
+def test_unlock(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(fresh / "policy.yaml")
+    assert main(["query", config, COUNT, "--as", "poor", "--epsilon", "0.25"]) == 0
+    with Ledger.open(load(config).ledger) as ledger:
+        for _ in range(3):
+            ledger.record_failure(1, "poor")
+    assert main(["query", config, COUNT, "--as", "poor", "--epsilon", "0.25"]) == 4
+    assert "error 55000" in capsys.readouterr().err
+    assert main(["budget", config]) == 0
+    shown = capsys.readouterr().out
+    assert "locked" in shown and shown.count("charge 1 failed") == 3
+    assert main(["budget", config, "--unlock", "nobody"]) == 1
+    assert main(["budget", config, "--unlock", "poor"]) == 0
+    assert main(["query", config, COUNT, "--as", "poor", "--epsilon", "0.25"]) == 0
 
 
 def test_budget(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
