@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.errors import MissingBounds, NotReleasable, UnknownColumn, UnknownTable, UnsupportedQuery
-from dpsql.expressions import Compiler, Typed, connector_terms, narrow, position_of, refuse, show
+from dpsql.expressions import Compiler, Typed, connector_terms, narrow, position_of, refuse, show, unsupported
 from dpsql.expressions.literals import DATE, INTEGER, cast, double_sql, literal_sql, paren, try_cast
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.names import output_name
@@ -483,7 +483,13 @@ class _Scope:
 
     def check_qualifier(self, node: exp.Column) -> None:
         if node.table.lower() != self.source.alias:
-            raise UnknownTable(f"table {node.table} is not in this FROM clause", position=position_of(node))
+            raise self._not_in_from(node)
+
+    def _not_in_from(self, node: exp.Column) -> UnknownTable:
+        known = self.source.alias or self.source.table.name
+        return UnknownTable(
+            f"table {node.table} is not in this FROM clause", hint=f"it has {known}", position=position_of(node)
+        )
 
     def resolved(self, node: exp.Expr) -> exp.Expr:
         """A copy over the table's own columns; an unknown column is an error."""
@@ -491,6 +497,8 @@ class _Scope:
         def replaced(child: exp.Expr) -> exp.Expr:
             if isinstance(child, exp.Column):
                 return self._required(child)
+            if isinstance(child, exp.Query):
+                raise unsupported(child)
             return _rebuilt(child, replaced)
 
         result = replaced(node)
@@ -511,7 +519,7 @@ class _Scope:
 
     def unknown(self, node: exp.Column) -> Exception:
         if node.table and node.table.lower() != self.source.alias:
-            return UnknownTable(f"table {node.table} is not in this FROM clause", position=position_of(node))
+            return self._not_in_from(node)
         return UnknownColumn(
             f"column {node.name} does not exist in {self.source.alias or self.source.table.name}",
             hint=f"columns: {', '.join(self.source.columns)}",
