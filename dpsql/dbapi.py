@@ -164,7 +164,8 @@ class _Shared:
 
 _Key = tuple[str, str, int]
 _sessions: dict[_Key, _Shared] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()
+"""Reentrant: a connection that is collected as garbage gives its session back in whatever thread runs then."""
 
 
 def _take(config: str | os.PathLike[str], create_ledger: bool) -> tuple[_Key, Session]:
@@ -174,8 +175,9 @@ def _take(config: str | os.PathLike[str], create_ledger: bool) -> tuple[_Key, Se
     with _lock:
         shared = _sessions.get(key)
         if shared is None:
-            shared = _sessions[key] = _Shared(open_session(policy, create_ledger=create_ledger), 0)
-        shared.users += 1
+            shared = _sessions[key] = _Shared(open_session(policy, create_ledger=create_ledger), 1)
+        else:
+            shared.users += 1
         return key, shared.session
 
 
@@ -189,7 +191,7 @@ def _give_back(key: _Key) -> None:
         if shared.users:
             return
         del _sessions[key]
-    shared.session.close()
+        shared.session.close()
 
 
 # ---------------------------------------------------------------------------------------------- connections

@@ -18,6 +18,7 @@ One tree (PEP 249, section "Exceptions"), one SQLSTATE for each class:
         │   └── InvalidParameter            22P02
         ├── OperationalError                58000
         │   ├── BudgetExhausted             53400
+        │   ├── AnalystLocked               55000
         │   ├── LedgerError                 58030
         │   ├── EngineError                 58000
         │   └── Cancelled                   57014
@@ -139,6 +140,12 @@ class BudgetExhausted(OperationalError):
     """The charge would exceed a budget. Nothing was charged."""
 
     sqlstate = "53400"
+
+
+class AnalystLocked(OperationalError):
+    """Too many of the analyst's queries failed after their charge; the owner must look. Nothing was charged."""
+
+    sqlstate = "55000"
 
 
 class LedgerError(OperationalError):

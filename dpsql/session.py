@@ -8,7 +8,8 @@ import os
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -19,7 +20,7 @@ from dpsql.analyze import analyze
 from dpsql.engines import Engine, Transaction, open_engine
 from dpsql.errors import EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import explain
-from dpsql.ledger import Ledger, Receipt, Remaining
+from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
 from dpsql.parse import Format, Parameters, Statement, parse
 from dpsql.plan import NumberPlan, Plan, ReleasePlan, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
@@ -35,6 +36,9 @@ from dpsql.rewrite.outer import direct_numbers, direct_release, render, with_hal
 CACHED_PLANS = 256
 ATTEMPTS = 3
 """How often a query starts again because the data changed between compiling and opening them."""
+
+FAILED = f"the charge stands; tell the operator: after {MAX_FAILURES} such failures the owner must unlock the analyst"
+"""The hint of every failure between the charge and the noisy rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +104,31 @@ class Session:
         """Charge, then read, then release: in this order. The charge is durable before the first row is read."""
         plan = compiled.plan
         receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
-        exact = [transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts) for inner in compiled.inner]
-        noisy = {
-            release_name(i): release(rows, part, inner, self._noise, counts=self.policy.counts)
-            for i, (rows, part, inner) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))
-        }
+        with self._counting_failure(receipt, analyst):
+            exact = [transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts) for inner in compiled.inner]
+            noisy = {
+                release_name(i): release(rows, part, inner, self._noise, counts=self.policy.counts)
+                for i, (rows, part, inner) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))
+            }
         return noisy, receipt
+
+    @contextmanager
+    def _counting_failure(self, receipt: Receipt, analyst: str) -> Iterator[None]:
+        """Note durably that private rows were read and no answer came: that it failed may depend on their values.
+
+        The outer query runs outside of this: it sees noisy rows and public tables alone, so whether it fails is
+        post-processing and tells nothing more than the noisy rows do.
+        """
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the boundary
+            failure = error if isinstance(error, Error) else _internal(error)
+            failure.hint = FAILED
+            try:
+                self.ledger.record_failure(receipt, analyst)
+            except Error:
+                logging.getLogger("dpsql").error("the failure of charge %s could not be recorded", receipt.number)
+            raise failure from None
 
     def _result(
         self,

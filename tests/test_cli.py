@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import json
 import os
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from dpsql.cli.arguments import value
 from dpsql.cli.errors import error_text, excerpt
 from dpsql.errors import Error, InternalError
 from dpsql.ledger import Ledger
+from dpsql.policy import load
 from dpsql.result import Privacy, Result, ResultColumn
 from dpsql.session import Session
 from dpsql.table import Head, table, width
@@ -328,6 +332,33 @@ def test_faults_are_told_without_their_words(
     assert "secret" not in err and "ValueError" in err and "interrupted" in err
 
 
+CANARY = "canary-7531"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT name FROM people",
+        "SELECT COUNT(*) FROM people WHERE CAST(name AS INTEGER) > 5",
+        "SELECT COUNT(*) FROM people WHERE age // 0 > 1",
+        "SELECT SUM(age * age * age * age * age * age * age * age * age * age * age) FROM people",
+        "SELECT name, COUNT(*) FROM people GROUP BY name",
+        "SELECT CAST(COUNT(*) AS TINYINT) * 1000000 FROM people",
+        "SELECT error(name) FROM people",
+        f"SELECT COUNT(*) FROM people WHERE name = '{CANARY[:6]}'",
+    ],
+)
+def test_no_error_and_no_log_quotes_the_data(fresh: Path, sql: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with (fresh / "people.csv").open("a") as file:
+        file.write(f"{CANARY},{CANARY},{CANARY},1,{CANARY},0.5\n{CANARY},1\n")
+    main(["query", str(fresh / "policy.yaml"), sql, "--verbose"])
+    main(["explain", str(fresh / "policy.yaml"), sql, "--verbose"])
+    main(["check", str(fresh / "policy.yaml"), "--verbose"])
+    main(["budget", str(fresh / "policy.yaml"), "--verbose"])
+    out, err = capsys.readouterr()
+    assert CANARY not in out + err and "Traceback" not in err
+
+
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("dpsql ")
@@ -416,9 +447,12 @@ def test_check_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_check_compares_with_the_data(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (fresh / "people.csv").write_text("name,age\nAnn,3\n")
+    (fresh / "people.csv").write_text("name,age,code,since,cost\nAnn,3,1,,\n")
+    (fresh / "drinks.csv").write_text("drink\ntea\n")
     assert main(["check", str(fresh / "policy.yaml")]) == 3
-    assert "has no column pay" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "has no column pay" in err and "drinks has no column code" in err
+    assert err.endswith("\n2 problems\n")
 
 
 def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -435,6 +469,22 @@ def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 # ---------------------------------------------------------------------------------------------- budget
+
+
+def test_unlock(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(fresh / "policy.yaml")
+    assert main(["query", config, COUNT, "--as", "poor", "--epsilon", "0.25"]) == 0
+    with Ledger.open(load(config).ledger) as ledger:
+        for _ in range(3):
+            ledger.record_failure(1, "poor")
+    assert main(["query", config, COUNT, "--as", "poor", "--epsilon", "0.25"]) == 4
+    assert "error 55000" in capsys.readouterr().err
+    assert main(["budget", config]) == 0
+    shown = capsys.readouterr().out
+    assert "locked" in shown and shown.count("charge 1 failed") == 3
+    assert main(["budget", config, "--unlock", "nobody"]) == 1
+    assert main(["budget", config, "--unlock", "poor"]) == 0
+    assert main(["query", config, COUNT, "--as", "poor", "--epsilon", "0.25"]) == 0
 
 
 def test_budget(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -498,8 +548,7 @@ def test_numbers_in_tables() -> None:
         ResultColumn("d", "DOUBLE"),
     )
     rows = [(1250, 47983308.4, 12.34567, 2020, 10.0), (None, float("nan"), 5.0, 1999, 1234.56789)]
-    left = None
-    result = Result(columns, rows, Privacy("a", _one(), _one(), left))
+    result = Result(columns, rows, Privacy("a", Fraction(1), Fraction(1), None))
     lines = [[c.strip() for c in line.split("|")[1:-1]] for line in answer(result, "table", "ascii").splitlines()]
     assert lines[3] == ["1,250", "9", "47,983,308", "343", "12.346", "0.035", "2020", "10"]
     assert lines[4] == ["NULL", "8.2", "NaN", "343", "5", "", "1999", "1234.57"]
@@ -507,10 +556,37 @@ def test_numbers_in_tables() -> None:
     assert json.loads(answer(result, "json", "ascii"))["rows"][1][1] == "NaN"
 
 
-def _one():  # type: ignore[no-untyped-def]
-    from fractions import Fraction
+def test_values_for_programs() -> None:
+    values = {
+        "DECIMAL(3,1)": (Decimal("1.5"), "1.5", 1.5),
+        "DATE": (dt.date(2020, 1, 2), "2020-01-02", "2020-01-02"),
+        "TIMESTAMP": (dt.datetime(2020, 1, 2, 3), "2020-01-02 03:00:00", "2020-01-02 03:00:00"),
+        "BLOB": (b"\x01", "01", "01"),
+        "BOOLEAN": (True, "true", True),
+        "INTEGER[]": ([1, None], "[1, null]", [1, None]),
+        "MAP": ({"a": Decimal(2)}, '{"a": 2}', {"a": 2}),
+        "HUGEINT": (2**100, str(2**100), 2**100),
+        "FLOAT": (float("-inf"), "-Infinity", "-Infinity"),
+        "VARCHAR": ('a"b', 'a"b', 'a"b'),
+        "INTERVAL": (dt.timedelta(days=1), "1 day, 0:00:00", "1 day, 0:00:00"),
+    }
+    columns = tuple(ResultColumn(type_, type_) for type_ in values)
+    rows = [tuple(value for value, _, _ in values.values())]
+    result = Result(columns, rows, Privacy("a", Fraction(1), Fraction(0), None))
+    assert next(csv.reader(answer(result, "csv", "ascii").splitlines()[1:])) == [text for _, text, _ in values.values()]
+    assert json.loads(answer(result, "json", "ascii"))["rows"] == [[value for _, _, value in values.values()]]
+    assert " 1.5 |" in answer(result, "table", "ascii")
 
-    return Fraction(1)
+
+def test_closed_streams(config: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    before = charges(config)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", None)
+        assert main(["query", config, COUNT]) == 2
+        patched.setattr(sys, "stderr", None)
+        assert main(["query", config, COUNT]) == 2
+    assert "standard output is closed" in capsys.readouterr().err
+    assert charges(config) == before
 
 
 # ---------------------------------------------------------------------------------------------- processes
@@ -520,6 +596,14 @@ def _run(*arguments: str, **options: object) -> subprocess.CompletedProcess[byte
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}  # type: ignore[dict-item]
     command = [sys.executable, "-m", "dpsql", *arguments]
     return subprocess.run(command, capture_output=True, env=environment, timeout=60, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_demo(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsql.cli.output.terminal_style", lambda stream: "box")
+    assert main(["demo", "--verbose"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "" and out.count("┌") == 3
+    assert out.count("charged ε 0.5, ") == 3 and "nothing charged, 3.5 left" in out
 
 
 def test_demo_as_a_process(tmp_path: Path) -> None:

@@ -463,7 +463,7 @@ def test_doubles_are_no_keys(make: Make, tmp_path: Path) -> None:
 
 
 def test_public_tables_are_small(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsql.engines.duckdb.MAX_PUBLIC_ROWS", 2)
+    monkeypatch.setattr("dpsql.engines.duckdb_sources.public_tables.MAX_PUBLIC_ROWS", 2)
     (tmp_path / "r.csv").write_text("x\n1\n2\n3\n")
     with pytest.raises(PolicyError, match="at most 2 rows"):
         make(table("r", "csv", tmp_path / "r.csv", public=True))

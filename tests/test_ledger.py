@@ -25,11 +25,18 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import dpsql.ledger.head as head_module
-from dpsql.errors import BudgetExhausted, InterfaceError, InternalError, InvalidParameter, LedgerError
-from dpsql.ledger import Ledger, Receipt, Remaining, charges_csv, charges_json, writer
+from dpsql.errors import (
+    AnalystLocked,
+    BudgetExhausted,
+    InterfaceError,
+    InternalError,
+    InvalidParameter,
+    LedgerError,
+)
+from dpsql.ledger import Failure, Ledger, Receipt, Remaining, Unlock, charges_csv, charges_json, writer
 from dpsql.ledger.head import head_path, read_head
 from dpsql.ledger.limits import Tally, period_start, renewal
 from dpsql.ledger.store import Store
@@ -350,6 +357,176 @@ def test_a_tally_forgets_older_periods_only() -> None:
     assert tally.used("month", dt.date(2026, 4, 1)) == (0, 0)
 
 
+# Failures after the charge
+
+
+def locked(path: Path, analyst: str = "alice") -> Ledger:
+    """An open ledger in which the analyst has three failures."""
+    ledger = Ledger.create(path)
+    for _ in range(3):
+        ledger.record_failure(charge(ledger, Budget(), analyst=analyst), analyst, now=NOW)
+    return ledger
+
+
+def test_three_failures_lock_an_analyst(ledger: Ledger) -> None:
+    for count in range(3):
+        assert ledger.failures("alice") == count
+        ledger.record_failure(charge(ledger, Budget()), "alice", now=NOW)
+    for _ in range(2):
+        with pytest.raises(AnalystLocked) as caught:
+            charge(ledger, Budget())
+    assert caught.value.message == (
+        "The analyst alice is locked: 3 queries failed after they were charged,"
+        " and each failure may tell something about the data."
+    )
+    assert caught.value.hint == "the owner looks into the failures, then runs: dpsql budget CONFIG --unlock alice"
+    assert caught.value.sqlstate == "55000"
+    charge(ledger, Budget(), analyst="bob")
+    assert ledger.failures("alice") == 3 and ledger.failures("bob") == 0
+
+
+def test_a_locked_analyst_hears_of_the_lock_before_the_budget(path: Path) -> None:
+    with locked(path) as ledger, pytest.raises(AnalystLocked):
+        charge(ledger, everyone(0))
+
+
+def test_the_owner_unlocks(path: Path) -> None:
+    with locked(path) as ledger:
+        ledger.unlock("alice", now=NOW)
+        assert ledger.failures("alice") == 0
+        ledger.record_failure(charge(ledger, Budget()).number, "alice", now=NOW)
+        assert ledger.failures("alice") == 1
+        ledger.unlock("alice", now=NOW)
+        with pytest.raises(InvalidParameter, match="alice has no failures"):
+            ledger.unlock("alice")
+        with pytest.raises(InvalidParameter, match="alcie has no failures"):
+            ledger.unlock("alcie")
+        assert charge(ledger, Budget()).number == 11
+
+
+def test_a_lock_outlives_the_process(path: Path) -> None:
+    locked(path, "Rene\u0301 X").close()
+    with Ledger.open(path) as ledger:
+        with pytest.raises(AnalystLocked) as caught:
+            charge(ledger, Budget(), analyst="Ren\u00e9 X")
+        assert caught.value.hint and caught.value.hint.endswith("--unlock 'Ren\u00e9 X'")
+        ledger.unlock("Rene\u0301 X")
+    with Ledger.open(path) as ledger:
+        charge(ledger, Budget(), analyst="Ren\u00e9 X")
+
+
+def test_a_lock_binds_other_processes(path: Path) -> None:
+    failing = """
+    ledger = Ledger.open(path)
+    for _ in range(3):
+        ledger.record_failure(charge(ledger), "a")
+    """
+    unlocking = """
+    ledger = Ledger.open(path)
+    try:
+        charge(ledger)
+    except AnalystLocked:
+        ledger.unlock("a")
+    """
+    with Ledger.create(path) as ledger:
+        charge(ledger, Budget(), analyst="a")
+        finish(child(failing, path))
+        with pytest.raises(AnalystLocked):
+            charge(ledger, Budget(), analyst="a")
+        assert ledger.failures("a") == 3
+        finish(child(unlocking, path))
+        assert charge(ledger, Budget(), analyst="a").number == 9
+
+
+def test_failures_charge_nothing_and_are_no_charges(path: Path) -> None:
+    with locked(path) as ledger:
+        ledger.record_failure(charge(ledger, Budget(), analyst="bob"), "bob")
+        ledger.unlock("alice")
+        totals = ledger.totals()
+        assert totals.count == 4
+        assert totals.everyone == PrivacyLoss(Fraction(4, 10))
+        assert totals.failures == {"bob": 1}
+        assert [each.number for each in ledger.charges()] == [1, 3, 5, 7]
+        assert [(each.number, each.analyst) for each in ledger.charges("bob")] == [(7, "bob")]
+        failures = [each for each in ledger.events() if isinstance(each, Failure)]
+        assert [(each.number, each.analyst, each.charge) for each in failures] == [
+            (2, "alice", 1),
+            (4, "alice", 3),
+            (6, "alice", 5),
+            (8, "bob", 7),
+        ]
+        (unlock,) = ledger.events("alice", failures[-1].time)
+        assert isinstance(unlock, Unlock) and unlock.number == 9 and unlock.version
+        assert read_head(head_path(path)) == head_module.Head(9, unlock.hash)
+
+
+def test_an_unlock_of_someone_who_never_charged_is_not_a_charge(ledger: Ledger) -> None:
+    charge(ledger, Budget())
+    ledger.record_failure(1, "bob")
+    ledger.unlock("bob")
+    assert list(ledger.totals().analysts) == ["alice"]
+
+
+@pytest.mark.parametrize("number", [-1, 0, 2])
+def test_failures_of_no_charge_are_refused(ledger: Ledger, number: int) -> None:
+    charge(ledger, Budget())
+    with pytest.raises(InvalidParameter, match=f"no charge {number}"):
+        ledger.record_failure(number, "alice")
+    assert ledger.failures("alice") == 0
+
+
+FORGIVEN = {
+    "deleted": "DELETE FROM record WHERE kind = 'failure'",
+    "last deleted": "DELETE FROM record WHERE number = 6",
+    "another analyst's": "UPDATE record SET analyst = 'bob' WHERE number = 6",
+    "an unlock": "UPDATE record SET kind = 'unlock', charge = NULL WHERE number = 6",
+    "a charge": "UPDATE record SET kind = 'charge', charge = NULL WHERE number = 6",
+    "another charge's": "UPDATE record SET charge = 1 WHERE number = 6",
+    "unlocked": "INSERT INTO record SELECT 7, time, 'unlock', analyst, '0', '0', '', NULL, version, hash"
+    " FROM record WHERE number = 6",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGIVEN)
+def test_failures_cannot_be_edited_away(path: Path, name: str) -> None:
+    with locked(path) as ledger:
+        edit(path, FORGIVEN[name])
+        if "deleted" in name or name == "unlocked":
+            with pytest.raises(LedgerError):
+                charge(ledger, Budget())
+    refused(path, "is refused")
+
+
+def test_a_failure_is_written_even_if_nobody_waits(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unlike a charge or an unlock: what failed has failed."""
+    receipt = charge(ledger, Budget())
+    other = head_module.HeadLock(head_path(path))
+    monkeypatch.setattr(writer, "PATIENCE", 0.05)
+    with other.held():
+        for ask in (lambda: ledger.record_failure(receipt, "alice"), lambda: ledger.unlock("alice")):
+            with pytest.raises(LedgerError, match="locked by another process"):
+                ask()
+    other.close()
+    monkeypatch.undo()
+    charge(ledger, Budget(), analyst="bob")  # after what waited
+    assert ledger.failures("alice") == 1
+
+
+def test_failures_of_many_threads(ledger: Ledger) -> None:
+    def run(_: int) -> int:
+        try:
+            ledger.record_failure(charge(ledger, Budget()), "alice")
+        except AnalystLocked:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(8) as pool:
+        failed = sum(pool.map(run, range(50)))
+    assert 3 <= failed <= 3 + 7  # and one for each query under way
+    assert ledger.failures("alice") == failed
+    assert ledger.totals().count == failed
+
+
 # Creation and absence
 
 
@@ -472,13 +649,13 @@ def test_closing_finishes_what_waits(ledger: Ledger, path: Path) -> None:
 
 def test_closing_from_within_its_thread(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when the garbage collector runs there."""
-    really = writer.new_charge
+    really = writer.sealed
 
-    def new_charge(*arguments: object, **more: object) -> object:
+    def sealed(*arguments: object, **more: object) -> object:
         ledger._writer.close()
         return really(*arguments, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(writer, "new_charge", new_charge)
+    monkeypatch.setattr(writer, "sealed", sealed)
     assert charge(ledger, Budget()).number == 1
     assert ledger._writer._thread is not None
     ledger._writer._thread.join(10)
@@ -497,7 +674,7 @@ def test_a_large_queue_takes_several_commits(ledger: Ledger, path: Path, monkeyp
 
 def edit(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path)
-    for name in ("charges_stand", "charges_stay"):
+    for name in ("records_stand", "records_stay"):
         connection.execute(f"DROP TRIGGER IF EXISTS {name}")
     for statement in statements:
         connection.execute(statement)
@@ -514,25 +691,25 @@ def charged(path: Path) -> Path:
 
 
 EDITS = {
-    "amount": "UPDATE charge SET epsilon = '1' WHERE number = 2",
-    "analyst": "UPDATE charge SET analyst = 'mallory' WHERE number = 1",
-    "time": "UPDATE charge SET time = '2020-01-01T00:00:00+00:00' WHERE number = 3",
-    "query": "UPDATE charge SET query = '' WHERE number = 3",
-    "type": "UPDATE charge SET analyst = x'00' WHERE number = 1",
-    "number as amount": "UPDATE charge SET epsilon = 'NaN' WHERE number = 1",
-    "hash": "UPDATE charge SET hash = 'x' WHERE number = 3",
-    "last deleted": "DELETE FROM charge WHERE number = 3",
-    "first deleted": "DELETE FROM charge WHERE number = 1",
-    "all deleted": "DELETE FROM charge",
-    "inserted": "INSERT INTO charge SELECT 0, time, analyst, epsilon, delta, query, version, hash FROM charge"
-    " WHERE number = 1",
-    "appended": "INSERT INTO charge SELECT 4, time, analyst, epsilon, delta, query, version, hash FROM charge"
-    " WHERE number = 3",
+    "amount": "UPDATE record SET epsilon = '1' WHERE number = 2",
+    "analyst": "UPDATE record SET analyst = 'mallory' WHERE number = 1",
+    "time": "UPDATE record SET time = '2020-01-01T00:00:00+00:00' WHERE number = 3",
+    "query": "UPDATE record SET query = '' WHERE number = 3",
+    "type": "UPDATE record SET analyst = x'00' WHERE number = 1",
+    "number as amount": "UPDATE record SET epsilon = 'NaN' WHERE number = 1",
+    "hash": "UPDATE record SET hash = 'x' WHERE number = 3",
+    "last deleted": "DELETE FROM record WHERE number = 3",
+    "first deleted": "DELETE FROM record WHERE number = 1",
+    "all deleted": "DELETE FROM record",
+    "inserted": "INSERT INTO record SELECT 0, time, kind, analyst, epsilon, delta, query, charge, version, hash"
+    " FROM record WHERE number = 1",
+    "appended": "INSERT INTO record SELECT 4, time, kind, analyst, epsilon, delta, query, charge, version, hash"
+    " FROM record WHERE number = 3",
     "id": "UPDATE ledger SET id = 'x'",
     "no id": "DELETE FROM ledger",
     "format": "PRAGMA user_version = 9",
     "application": "PRAGMA application_id = 9",
-    "table": "DROP TABLE charge",
+    "table": "DROP TABLE record",
 }  # fmt: skip
 
 
@@ -557,8 +734,8 @@ def test_an_edit_while_open_refuses_to_charge(charged: Path, name: str) -> None:
 
 def test_sql_cannot_take_charges_back(charged: Path) -> None:
     connection = sqlite3.connect(charged)
-    for statement in ("DELETE FROM charge", "UPDATE charge SET epsilon = '0'"):
-        with pytest.raises(sqlite3.IntegrityError, match="a charge is never"):
+    for statement in ("DELETE FROM record", "UPDATE record SET epsilon = '0'"):
+        with pytest.raises(sqlite3.IntegrityError, match="a record is never"):
             connection.execute(statement)
     connection.close()
 
@@ -569,16 +746,22 @@ def test_a_forged_row_of_wrong_content_is_refused(charged: Path) -> None:
 
     with Ledger.open(charged) as ledger:
         last = list(ledger.charges())[-1]
-    good = [4, "2027-01-01T00:00:00.000000+00:00", "a", "1", "0", "q", "v"]
-    for column, value in [(1, "x"), (1, "2027-01-01T00:00:00"), (1, "2020-01-01T00:00:00+00:00"), (3, "-1"),
-                          (3, "1" * 65), (4, "1.5"), (3, "١")]:  # fmt: skip
-        row = [*good]
-        row[column] = value  # type: ignore[assignment]
+    time = "2027-01-01T00:00:00.000000+00:00"
+    good = [4, time, "charge", "a", "1", "0", "q", None, "v"]
+    failure = [4, time, "failure", "a", "0", "0", "", 3, "v"]
+    unlock = [4, time, "unlock", "a", "0", "0", "", None, "v"]
+    for start, column, value in [
+        (good, 1, "x"), (good, 1, "2027-01-01T00:00:00"), (good, 1, "2020-01-01T00:00:00+00:00"), (good, 4, "-1"),
+        (good, 4, "1" * 65), (good, 5, "1.5"), (good, 4, "١"), (good, 2, "refund"), (good, 7, 3),
+        (failure, 7, None), (failure, 7, 4), (failure, 7, "x"), (failure, 4, "1"), (unlock, 7, 3), (unlock, 6, "q"),
+    ]:  # fmt: skip
+        row = [*start]
+        row[column] = value
         copy = charged.with_name("copy.ledger")
         shutil.copy(charged, copy)
         shutil.copy(head_path(charged), head_path(copy))
         connection = sqlite3.connect(copy)
-        connection.execute("INSERT INTO charge VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, _hash(last.hash, row)))
+        connection.execute(f"INSERT INTO record VALUES ({', '.join('?' * 10)})", (*row, _hash(last.hash, row)))
         connection.commit()
         connection.close()
         refused(copy, "is refused")
@@ -604,7 +787,7 @@ def test_an_older_copy_is_refused(ledger: Ledger, path: Path, tmp_path: Path) ->
                 charge(again, Budget())
             with pytest.raises(LedgerError, match="older copy"):
                 again.remaining("alice", Budget())
-    refused(path, "it holds 1 charges and its head knows 3: it may be an older copy")
+    refused(path, "it holds 1 records and its head knows 3: it may be an older copy")
 
 
 def test_a_ledger_deleted_while_open(ledger: Ledger, path: Path) -> None:
@@ -737,7 +920,7 @@ def test_a_fault_before_the_commit_is_free(
 
 def test_a_fault_of_ours_reaches_the_caller_and_not_the_thread(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(writer, "new_charge", lambda *_, **__: 1 / 0)
+        patch.setattr(writer, "sealed", lambda *_, **__: 1 / 0)
         with pytest.raises(InternalError):
             charge(ledger, Budget())
     assert charge(ledger, Budget()).number == 1
@@ -871,7 +1054,7 @@ def test_read_only_database(charged: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 # Crashes
 
-KILLS = ["Store.begin", "Store._insert", "Store._commit", "HeadLock.write", "writer.new_charge"]
+KILLS = ["Store.begin", "Store._insert", "Store._commit", "HeadLock.write", "writer.sealed"]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -1093,6 +1276,9 @@ class Model(RuleBasedStateMachine):
         self.path = Path(self.place.name, "a.ledger")
         self.ledger = Ledger.create(self.path)
         self.charges: list[tuple[dt.datetime, str, Fraction, Fraction]] = []
+        self.failed = dict.fromkeys(["alice", "bob", "carol"], 0)
+        self.records = 0
+        self.newest = NOW - dt.timedelta(days=10**4)
         self.clock = NOW
 
     @initialize(target=budgets)
@@ -1113,7 +1299,11 @@ class Model(RuleBasedStateMachine):
         self.ledger = Ledger.open(self.path)
 
     def now(self) -> dt.datetime:
-        return max([self.clock, *(each[0] for each in self.charges)])
+        return max(self.clock, self.newest)
+
+    def recorded(self) -> None:
+        self.records += 1
+        self.newest = self.now()
 
     def left(self, limit: Limit, who: str | None) -> tuple[Fraction | None, Fraction | None]:
         def begins(time: dt.datetime) -> object:
@@ -1147,14 +1337,35 @@ class Model(RuleBasedStateMachine):
         fits = (left is None or up <= left) and delta_up <= delta_left
         try:
             receipt = charge(self.ledger, budget, PrivacyLoss(epsilon, Fraction(delta)), who, self.clock)
-        except BudgetExhausted:
-            assert not fits
+        except AnalystLocked:
+            assert self.failed[who] >= 3
             return
-        assert fits
+        except BudgetExhausted:
+            assert not fits and self.failed[who] < 3
+            return
+        assert fits and self.failed[who] < 3
         self.charges.append((self.now(), who, up, delta_up))
-        assert receipt.number == len(self.charges)
+        self.recorded()
+        assert receipt.number == self.records
         assert receipt.time == self.now()
         self.agree(receipt.remaining, budget, who)
+
+    @precondition(lambda self: self.records)
+    @rule(who=analysts)
+    def fail(self, who: str) -> None:
+        self.ledger.record_failure(self.records, who, now=self.clock)
+        self.failed[who] += 1
+        self.recorded()
+
+    @rule(who=analysts)
+    def unlock(self, who: str) -> None:
+        try:
+            self.ledger.unlock(who, now=self.clock)
+        except InvalidParameter:
+            assert not self.failed[who]
+            return
+        self.failed[who] = 0
+        self.recorded()
 
     @rule(budget=budgets, who=analysts)
     def ask(self, budget: Budget, who: str) -> None:
@@ -1174,7 +1385,8 @@ class Model(RuleBasedStateMachine):
         assert totals.count == len(self.charges)
         assert totals.everyone.epsilon == sum(each[2] for each in self.charges)
         assert totals.everyone.delta == sum(each[3] for each in self.charges)
-        assert read_head(head_path(self.path)).count == len(self.charges)
+        assert totals.failures == {who: count for who, count in self.failed.items() if count}
+        assert read_head(head_path(self.path)).count == self.records
 
     def teardown(self) -> None:
         self.ledger.close()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from dpsql.cli.arguments import parse
 from dpsql.cli.budget import budget
@@ -45,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = argparse.Namespace(sql=None)
     try:
         parse(sys.argv[1:] if argv is None else list(argv), arguments)
-        _log_to_stderr(arguments.verbose)
-        code = _COMMANDS[arguments.command](arguments)
+        with _log_on_stderr(arguments.verbose):
+            code = _COMMANDS[arguments.command](arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
@@ -73,11 +74,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _log_to_stderr(verbose: bool) -> None:
+@contextmanager
+def _log_on_stderr(verbose: bool) -> Iterator[None]:
+    """Show the operator's log, where asked for: kinds of faults and references, never values."""
+    log, handler = logging.getLogger("dpsql"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("log: %(name)s: %(message)s"))
     if verbose:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("log: %(name)s: %(message)s"))
-        logging.getLogger("dpsql").addHandler(handler)
+        log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 __all__ = ["main"]

@@ -166,6 +166,8 @@ def _explain(command: argparse.ArgumentParser) -> None:
 def _budget(command: argparse.ArgumentParser) -> None:
     _common(command)
     command.add_argument("--create", action="store_true", help="make the ledger, once")
+    unlock = "let an analyst ask again who was locked after queries that failed past their charge"
+    command.add_argument("--unlock", metavar="ANALYST", help=unlock)
     _analyst(command, "only the charges of this analyst")
     more = "how many charges a table shows (default: 20); csv and json have all"
     command.add_argument("--last", metavar="N", type=_count, default=20, help=more)

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from dpsql.cli.errors import OK
 from dpsql.cli.output import Output
-from dpsql.ledger import Charge, Ledger, Totals, charges_csv, charges_json
+from dpsql.ledger import MAX_FAILURES, Charge, Failure, Ledger, Totals, charges_csv, charges_json
 from dpsql.policy import Budget, Limit, Policy, load
 from dpsql.privacy.loss import DELTA_PLACES, PrivacyLoss, decimal_text
 from dpsql.table import Head, Style, table
@@ -28,6 +28,10 @@ def budget(arguments: argparse.Namespace) -> int:
             output.write(f"made the ledger {policy.ledger.name}: no charges yet\n")
             return OK
         with Ledger.open(policy.ledger) as ledger:
+            if arguments.unlock is not None:
+                ledger.unlock(arguments.unlock)
+                output.write(f"unlocked {arguments.unlock}: the failures so far count no more\n")
+                return OK
             output.write(_shown(arguments, policy, ledger, output.style))
     return OK
 
@@ -38,7 +42,15 @@ def _shown(arguments: argparse.Namespace, policy: Policy, ledger: Ledger, style:
         file = io.StringIO()
         (charges_csv if arguments.format == "csv" else charges_json)(charges, file)
         return file.getvalue()
-    return budget_table(policy, ledger, style, arguments.analyst) + "\n" + _charges(charges, arguments.last, style)
+    return "\n".join(
+        part
+        for part in (
+            budget_table(policy, ledger, style, arguments.analyst),
+            _charges(charges, arguments.last, style),
+            _failures(ledger, arguments.analyst, style),
+        )
+        if part
+    )
 
 
 # ---------------------------------------------------------------------------------------------- limits
@@ -46,7 +58,7 @@ def _shown(arguments: argparse.Namespace, policy: Policy, ledger: Ledger, style:
 
 def budget_table(policy: Policy, ledger: Ledger | None, style: Style, only: str | None = None) -> str:
     """Each limit, what was charged under it in all, what it leaves now; without a ledger the limits alone."""
-    totals = Totals(0, _NOTHING, {}) if ledger is None else ledger.totals()
+    totals = Totals(0, _NOTHING, {}, {}) if ledger is None else ledger.totals()
     limits = [row for row in _rows(policy.budget, ledger, totals) if only in (None, row.who)]
     with_delta = any(row.limit.delta is not None for row in limits)
     heads = [
@@ -80,7 +92,9 @@ def _rows(budget: Budget, ledger: Ledger | None, totals: Totals) -> Iterator[_Ro
     named = [name for name in budget.analysts if name != "*"]
     for name in [*named, *(name for name in totals.analysts if name not in named)]:
         limit = budget.analysts.get(name, others)
-        yield _Row(name, limit, totals.analysts.get(name, _NOTHING), _left(ledger, name, budget))
+        locked = totals.failures.get(name, 0) >= MAX_FAILURES
+        left = "locked" if locked else _left(ledger, name, budget)
+        yield _Row(name, limit, totals.analysts.get(name, _NOTHING), left)
     if "*" in budget.analysts:
         yield _Row("(each other)", others, None, "")
 
@@ -133,6 +147,19 @@ def _charges(charges: Iterator[Charge], last: int, style: Style) -> str:
     ]
     more = "" if count <= last else f"the newest {len(newest)} of {count} charges; --format csv has all\n"
     return table(heads, rows, style) + more
+
+
+def _failures(ledger: Ledger, analyst: str | None, style: Style) -> str:
+    """Queries that failed after their charge, and unlocks; nothing where there are none."""
+    rows = [
+        [
+            f"{event.time:%Y-%m-%d %H:%M:%S}",
+            event.analyst,
+            f"charge {event.charge} failed" if isinstance(event, Failure) else "unlocked",
+        ]
+        for event in ledger.events(analyst)
+    ]
+    return table([Head("time (UTC)"), Head("analyst"), Head("what")], rows, style) if rows else ""
 
 
 def _one_line(sql: str) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.cli.budget import budget_table
 from dpsql.cli.errors import LEDGER, OK, POLICY, error_text
 from dpsql.cli.output import Output, say
 from dpsql.engines import Engine, TableReport, open_engine
-from dpsql.errors import LedgerError
+from dpsql.errors import LedgerError, PolicyError
 from dpsql.ledger import Ledger
 from dpsql.policy import Bound, Column, Key, Kind, Policy, load_all_errors
 from dpsql.privacy.loss import decimal_text
@@ -25,13 +26,39 @@ def check(arguments: argparse.Namespace) -> int:
     """List every problem of the policy; if there is none, compare it with the data and describe it."""
     policy, problems = load_all_errors(arguments.config)
     if policy is None:
-        say("".join(error_text(problem) for problem in problems))
-        say(f"{len(problems)} problem{'s' * (len(problems) != 1)}\n")
-        return POLICY
-    with Output(None) as output, open_engine(policy) as engine:
-        resolved = with_public_keys(policy, engine)
-        output.write("".join(_sections(resolved, engine, output.style)))
-        return _ledger(policy, output)
+        return _tell(problems)
+    try:
+        with Output(None) as output, open_engine(policy) as engine:
+            resolved = with_public_keys(policy, engine)
+            output.write("".join(_sections(resolved, engine, output.style)))
+            return _ledger(policy, output)
+    except PolicyError as first:
+        return _tell(_all_misfits(policy, first))
+
+
+def _tell(problems: Sequence[PolicyError]) -> int:
+    say("".join(error_text(problem) for problem in problems))
+    say(f"{len(problems)} problem{'s' * (len(problems) != 1)}\n")
+    return POLICY
+
+
+def _all_misfits(policy: Policy, first: PolicyError) -> list[PolicyError]:
+    """Everything that doesn't fit the data. An engine stops at the first: so each table is tried by itself, and each
+    column of a table that fails."""
+    found = {first.message: first}
+    public = {name: replace(t, columns={}) for name, t in policy.tables.items() if t.public}
+    for name, whole in policy.tables.items():
+        for part in (whole, *(replace(whole, columns={c: column}) for c, column in whole.columns.items())):
+            try:
+                alone = replace(policy, tables={**public, name: part})
+                with open_engine(alone) as engine:
+                    with_public_keys(alone, engine)
+            except PolicyError as error:
+                found.setdefault(error.message, error)
+            else:
+                if part is whole:
+                    break
+    return list(found.values())
 
 
 def _sections(policy: Policy, engine: Engine, style: Style) -> Iterator[str]:

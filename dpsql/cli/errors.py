@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 
 from dpsql.errors import (
+    AnalystLocked,
     BudgetExhausted,
     Error,
     InterfaceError,
@@ -33,7 +34,7 @@ exit codes:
     1  the query is refused: its SQL, its parameters or its epsilon; nothing was charged
     2  the command line is wrong, or a file named on it can't be read or written
     3  the policy is wrong, or doesn't fit the data
-    4  the budget doesn't allow the charge; nothing was charged
+    4  the budget doesn't allow the charge, or the analyst is locked; nothing was charged
     5  the ledger is missing, damaged or can't be written; nothing is answered
     6  the engine or dpsql failed; a charge that was made stands
   130  interrupted; a charge that was made stands
@@ -43,6 +44,7 @@ exit codes:
 _KINDS: tuple[tuple[type[Error], int], ...] = (
     (PolicyError, POLICY),
     (BudgetExhausted, BUDGET),
+    (AnalystLocked, BUDGET),
     (LedgerError, LEDGER),
     (OperationalError, FAILED),
     (InternalError, FAILED),

@@ -1,8 +1,8 @@
 """Engines: where the private data live. `open_engine` finds the module by the scheme of the policy's engine
 URL.
 
-An engine is a module `dpsql/engines/<scheme>.py` with a function `open_engine(policy) -> Engine`. Only that
-module imports its driver. Adding an engine is adding a file.
+An engine is a module `dpsql/engines/<scheme>.py` with a function `open_engine(policy) -> Engine`, and if that
+grows long a package `<scheme>_…` beside it. Only these import its driver. Adding an engine is adding a file.
 """
 
 from __future__ import annotations

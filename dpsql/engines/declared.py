@@ -43,8 +43,8 @@ def stored_type(column: Column) -> str:
     """The DuckDB type in which a CSV column is stored: a function of the policy alone.
 
     Never of the values: a type chosen from private values would be a fact about them. An integer column is
-    INTEGER where its declared bounds and keys are well inside 32 bits (clipping it costs half, see
-    dpsql.engines.duckdb), else BIGINT.
+    INTEGER where its declared bounds and keys are well inside 32 bits (clipping it costs less, see
+    dpsql.rewrite.clip), else BIGINT.
     """
     if column.type.kind is not Kind.INTEGER:
         return _sql_type(column.type)

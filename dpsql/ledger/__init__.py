@@ -11,6 +11,12 @@ least those of the answers given, and their sum, by composition, bounds the priv
 absent, damaged, older than its head, read-only or the disk is full, `charge` raises LedgerError and nothing
 is read: it fails closed, free.
 
+A query that fails after its charge (a timeout, no memory) tells that it failed, which may depend on private
+values: at most one bit that no charge pays for. So such a failure is a record too, in the same chain, and an
+analyst with `MAX_FAILURES` of them is refused until the owner has looked and unlocks them (`record_failure`,
+`failures`, `unlock`). Queries that were charged before the last of these failures still end: the bits are at
+most MAX_FAILURES and one for each query then under way. A process that is killed records nothing.
+
 What it does not do: the head notices that an older copy of the ledger was put back, but not if ledger *and*
 head were; and who may write the files can forge them. Both files need a local disk: SQLite's log and flock do
 not work on NFS.
@@ -36,13 +42,24 @@ from dpsql.errors import InvalidParameter, LedgerError
 from dpsql.ledger import store
 from dpsql.ledger.export import charges_csv, charges_json
 from dpsql.ledger.faults import faults
-from dpsql.ledger.limits import Remaining
-from dpsql.ledger.record import Charge, storable
-from dpsql.ledger.writer import Wanted, Writer, left
+from dpsql.ledger.limits import MAX_FAILURES, Remaining
+from dpsql.ledger.record import Charge, Failure, Record, Unlock, storable
+from dpsql.ledger.writer import WantedCharge, WantedFailure, WantedUnlock, Writer, left
 from dpsql.policy import Budget
 from dpsql.privacy.loss import PrivacyLoss
 
-__all__ = ["Charge", "Ledger", "Receipt", "Remaining", "Totals", "charges_csv", "charges_json"]
+__all__ = [
+    "MAX_FAILURES",
+    "Charge",
+    "Failure",
+    "Ledger",
+    "Receipt",
+    "Remaining",
+    "Totals",
+    "Unlock",
+    "charges_csv",
+    "charges_json",
+]
 
 _LONGEST_ANALYST = 200
 _LARGEST_CHARGE = 10**40
@@ -65,11 +82,15 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """All that was ever charged: how many charges, their sum, and the sum of each analyst, by name."""
+    """All that was ever charged: how many charges, their sum, and the sum of each analyst, by name.
+
+    `failures`: how many each analyst has since the last unlock, of those who have any; who has MAX_FAILURES is locked.
+    """
 
     count: int
     everyone: PrivacyLoss
     analysts: dict[str, PrivacyLoss]
+    failures: dict[str, int]
 
 
 class Ledger:
@@ -99,7 +120,7 @@ class Ledger:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Ledger:
-        """Open the ledger at `path` and check every charge in it.
+        """Open the ledger at `path` and check every record in it.
 
         Raises LedgerError: absent, damaged, older than its head, read-only.
         """
@@ -125,21 +146,48 @@ class Ledger:
         `query` is the SQL text, for the record; `now` is the present moment (default: the clock) and needs a
         time zone.
 
-        Raises BudgetExhausted and InvalidParameter: nothing was charged. Raises LedgerError: nothing may be
-        answered, and in rare cases (a disk that fails during the commit) the charge stands; so it may where
-        Ctrl-C interrupts the wait.
+        Raises BudgetExhausted, AnalystLocked and InvalidParameter: nothing was charged. Raises LedgerError:
+        nothing may be answered, and in rare cases (a disk that fails during the commit) the charge stands; so
+        it may where Ctrl-C interrupts the wait.
         """
         units = (loss.epsilon_units, loss.delta_units)
         if not any(units):
             raise InvalidParameter("A charge needs a privacy loss greater than 0.")
         if max(units) > _LARGEST_CHARGE:
             raise InvalidParameter("The privacy loss is too large for the ledger.", hint="ask for less epsilon")
-        wanted = Wanted(units, _analyst(analyst), budget, storable(query), _version(), _moment(now))
+        wanted = WantedCharge(units, _analyst(analyst), budget, storable(query), _version(), _moment(now))
         charge, remaining = self._writer.charge(wanted)
         return Receipt(charge.number, charge.loss, charge.time, remaining)
 
+    def record_failure(self, charge: Receipt | int, analyst: str, *, now: dt.datetime | None = None) -> None:
+        """Note, durably, that the query of this charge failed after it. `charge` is its receipt or number.
+
+        Raises InvalidParameter, LedgerError: it may not be noted.
+        """
+        number = charge.number if isinstance(charge, Receipt) else charge
+        self._writer.record(WantedFailure(number, _analyst(analyst), _version(), _moment(now)))
+
+    def failures(self, analyst: str) -> int:
+        """How many of the analyst's queries failed after their charge since the last unlock. Raises LedgerError."""
+        name = _analyst(analyst)
+
+        def task(file: store.Store) -> int:
+            file.refresh()
+            return file.state.failed(name)
+
+        return self._writer.read(task)
+
+    def unlock(self, analyst: str, *, now: dt.datetime | None = None) -> None:
+        """Let the analyst's failures so far count no more: only for the owner, who has looked into them.
+
+        Raises InvalidParameter for an analyst without failures (a misspelt name), LedgerError.
+        """
+        self._writer.record(WantedUnlock(_analyst(analyst), _version(), _moment(now)))
+
     def remaining(self, analyst: str, budget: Budget, *, now: dt.datetime | None = None) -> Remaining:
-        """What `budget` leaves `analyst` now. Free; raises as `charge` does, but for BudgetExhausted."""
+        """What `budget` leaves `analyst` now. Free; raises as `charge` does, but for BudgetExhausted and
+        AnalystLocked.
+        """
         name, moment = _analyst(analyst), _moment(now)
 
         def task(file: store.Store) -> Remaining:
@@ -154,14 +202,25 @@ class Ledger:
 
         Raises LedgerError, also midway.
         """
+        for record in self._records(analyst, since):
+            if isinstance(record, Charge):
+                yield record
+
+    def events(self, analyst: str | None = None, since: dt.datetime | None = None) -> Iterator[Failure | Unlock]:
+        """The failures and unlocks, as `charges` gives the charges. For the owner."""
+        for record in self._records(analyst, since):
+            if not isinstance(record, Charge):
+                yield record
+
+    def _records(self, analyst: str | None, since: dt.datetime | None) -> Iterator[Record]:
         name = None if analyst is None else _analyst(analyst)
         moment = None if since is None else _moment(since)
         number, digest = 0, self._writer.read(_checked_genesis)
-        while page := self._writer.read(lambda file: file.charges(number, digest)):  # noqa: B023 - runs at once
+        while page := self._writer.read(lambda file: file.records(number, digest)):  # noqa: B023 - runs at once
             number, digest = page[-1].number, page[-1].hash
-            for charge in page:
-                if (name is None or charge.analyst == name) and (moment is None or charge.time >= moment):
-                    yield charge
+            for record in page:
+                if (name is None or record.analyst == name) and (moment is None or record.time >= moment):
+                    yield record
 
     def totals(self) -> Totals:
         """The sums of all charges, of all time. Raises LedgerError."""
@@ -170,7 +229,8 @@ class Ledger:
             file.refresh()
             state = file.state
             analysts = {name: tally.total for name, tally in sorted(state.analysts.items())}
-            return Totals(state.count, state.everyone.total, analysts)
+            failures = {name: count for name, count in sorted(state.failures.items()) if count}
+            return Totals(state.charges, state.everyone.total, analysts, failures)
 
         return self._writer.read(task)
 

@@ -1,16 +1,16 @@
-"""The head: a small file beside the ledger that holds count and hash of the last charge, and is the lock.
+"""The head: a small file beside the ledger that holds number and hash of the last record, and is the lock.
 
-It is there to notice an older copy of the ledger: such a copy has fewer charges than the head says, or
+It is there to notice an older copy of the ledger: such a copy has fewer records than the head says, or
 others.
 
-Protocol. Whoever charges holds the lock (flock) from before the transaction begins until the head is written:
+Protocol. Whoever writes holds the lock (flock) from before the transaction begins until the head is written:
 
-    lock → begin → read new charges, compare with head → insert → COMMIT (durable) → write head → unlock
+    lock → begin → read new records, compare with head → insert → COMMIT (durable) → write head → unlock
 
 So the head never runs ahead of the ledger. A process that dies between COMMIT and the write leaves a head
 that is behind; so may a power cut, since the head is not synced. A head that is behind is not a fault as long
-as the ledger's chain passes through it (charge number `count` has its `hash`): then the ledger holds all that
-the head vouches for and more, and the next to charge brings the head up to date before anything else. All
+as the ledger's chain passes through it (record number `count` has its `hash`): then the ledger holds all that
+the head vouches for and more, and the next to write brings the head up to date before anything else. All
 else is refused. The lock is the kernel's and goes with the process that holds it, so a killed process blocks
 nobody.
 
@@ -35,7 +35,7 @@ _LINE = 128
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Number of charges, and the hash of the last one."""
+    """Number of records, and the hash of the last one."""
 
     count: int
     hash: str
@@ -65,7 +65,7 @@ def first_head(head: Head) -> bytes:
 
 
 class HeadLock:
-    """The head as the one thread that charges uses it: locked, read, written. Raises as `read_head`."""
+    """The head as the one thread that writes uses it: locked, read, written. Raises as `read_head`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

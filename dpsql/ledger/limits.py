@@ -10,16 +10,19 @@ rounding favours the asker.
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 import unicodedata
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
-from dpsql.errors import BudgetExhausted
+from dpsql.errors import AnalystLocked, BudgetExhausted
 from dpsql.policy import Budget, Limit, Period
 from dpsql.privacy.loss import DELTA_PLACES, EPSILON_PLACES, PrivacyLoss, decimal_text, units_below
 
+MAX_FAILURES = 3
+"""An analyst with so many failures since the last unlock is locked."""
 _SPANS: tuple[Period | None, ...] = (None, "day", "week", "month")
 _ZEROS = (0, 0, 0, 0)
 
@@ -186,6 +189,16 @@ def check(epsilon: int, delta: int, analyst: str, limits: Standings) -> None:
         raise BudgetExhausted(
             f"The query would charge delta = {_delta(delta)}, and {_delta(left)} is left of the budget.",
             hint="group by keys that are declared in the policy: such queries need no delta",
+        )
+
+
+def check_unlocked(analyst: str, failures: int) -> None:
+    """Raise AnalystLocked if the analyst has too many failures."""
+    if failures >= MAX_FAILURES:
+        raise AnalystLocked(
+            f"The analyst {analyst} is locked: {failures} queries failed after they were charged,"
+            " and each failure may tell something about the data.",
+            hint=f"the owner looks into the failures, then runs: dpsql budget CONFIG --unlock {shlex.quote(analyst)}",
         )
 
 

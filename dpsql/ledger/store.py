@@ -4,8 +4,8 @@ Durability: WAL with synchronous=FULL syncs the log before COMMIT returns. The c
 a fork (SQLite's locks do not survive one) and never shared between threads at a time: the caller holds its
 own lock.
 
-The sums are kept in memory and nowhere in the file, so no sum can disagree with the charges. They are made
-from all charges, each checked against the chain, when the ledger is opened; later only charges that are new
+The sums are kept in memory and nowhere in the file, so no sum can disagree with the records. They are made
+from all records, each checked against the chain, when the ledger is opened; later only records that are new
 are read, so a charge costs the same however long the ledger is.
 """
 
@@ -20,27 +20,31 @@ import tempfile
 from collections import ChainMap
 from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dpsql.ledger.head import Head, HeadMissing, first_head, head_path, read_head
 from dpsql.ledger.limits import NOTHING, Tally
-from dpsql.ledger.record import COLUMNS, Charge, Damaged, from_row, genesis, to_row
+from dpsql.ledger.record import COLUMNS, Charge, Damaged, Failure, Record, Unlock, from_row, genesis, to_row
 
 _APPLICATION_ID = 0x6470_7371  # "dpsq"
-_FORMAT = 1
+_FORMAT = 2
 _SCHEMA = """
 CREATE TABLE ledger (id TEXT NOT NULL);
-CREATE TABLE charge (
-    number INTEGER PRIMARY KEY, time TEXT NOT NULL, analyst TEXT NOT NULL,
+CREATE TABLE record (
+    number INTEGER PRIMARY KEY, time TEXT NOT NULL,
+    kind TEXT NOT NULL,  -- charge, failure or unlock
+    analyst TEXT NOT NULL,
     epsilon TEXT NOT NULL, delta TEXT NOT NULL,  -- whole units of 1e-9 and 1e-18
-    query TEXT NOT NULL, version TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE TRIGGER charges_stand BEFORE DELETE ON charge
-BEGIN SELECT RAISE(ABORT, 'a charge is never refunded'); END;
-CREATE TRIGGER charges_stay BEFORE UPDATE ON charge
-BEGIN SELECT RAISE(ABORT, 'a charge is never changed'); END;
+    query TEXT NOT NULL,
+    charge INTEGER,  -- of a failure: the number of the charge
+    version TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE TRIGGER records_stand BEFORE DELETE ON record
+BEGIN SELECT RAISE(ABORT, 'a record is never taken back'); END;
+CREATE TRIGGER records_stay BEFORE UPDATE ON record
+BEGIN SELECT RAISE(ABORT, 'a record is never changed'); END;
 """
-_SELECT = f"SELECT {', '.join(COLUMNS)} FROM charge"
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM record"
 _LONG_AGO = dt.datetime.min.replace(tzinfo=dt.UTC)
 _BUSY_SECONDS = 5.0
 
@@ -59,36 +63,56 @@ class Replaced(Exception):
 
 @dataclass(slots=True)
 class State:
-    """What the charges read so far add up to."""
+    """What the records read so far add up to: `count` of them, `charges` of these charges.
+
+    `failures` are those since the analyst's last unlock.
+    """
 
     hash: str
     count: int = 0
+    charges: int = 0
     newest: dt.datetime = _LONG_AGO
     everyone: Tally = NOTHING
     analysts: MutableMapping[str, Tally] = field(default_factory=dict)
+    failures: MutableMapping[str, int] = field(default_factory=dict)
 
-    def add(self, charge: Charge) -> None:
-        """Count the next charge."""
-        if charge.time < self.newest:
-            raise Damaged(f"charge {charge.number} is older than the one before it")
+    def add(self, record: Record) -> None:
+        """Count the next record."""
+        if record.time < self.newest:
+            raise Damaged(f"record {record.number} is older than the one before it")
+        match record:
+            case Charge():
+                self._add_charge(record)
+            case Failure():
+                self.failures[record.analyst] = self.failed(record.analyst) + 1
+            case Unlock():  # pragma: no branch - there is no other kind
+                self.failures[record.analyst] = 0
+        self.count, self.hash, self.newest = record.number, record.hash, record.time
+
+    def _add_charge(self, charge: Charge) -> None:
         day, loss = charge.time.date(), (charge.epsilon_units, charge.delta_units)
         self.everyone = self.everyone.plus(day, *loss)
         self.analysts[charge.analyst] = self.of(charge.analyst).plus(day, *loss)
-        self.count, self.hash, self.newest = charge.number, charge.hash, charge.time
+        self.charges += 1
 
     def of(self, analyst: str) -> Tally:
         """The tally of one analyst."""
         return self.analysts.get(analyst, NOTHING)
 
+    def failed(self, analyst: str) -> int:
+        """The failures of one analyst since the last unlock."""
+        return self.failures.get(analyst, 0)
+
     def draft(self) -> State:
-        """A state to add charges to that may yet fail to be written."""
-        return State(self.hash, self.count, self.newest, self.everyone, ChainMap({}, self.analysts))
+        """A state to add records to that may yet fail to be written."""
+        return replace(self, analysts=ChainMap({}, self.analysts), failures=ChainMap({}, self.failures))
 
     def adopt(self, draft: State) -> None:
-        """The charges of the draft are written."""
-        assert isinstance(draft.analysts, ChainMap)
+        """The records of the draft are written."""
+        assert isinstance(draft.analysts, ChainMap) and isinstance(draft.failures, ChainMap)
         self.analysts.update(draft.analysts.maps[0])
-        self.hash, self.count, self.newest = draft.hash, draft.count, draft.newest
+        self.failures.update(draft.failures.maps[0])
+        self.hash, self.count, self.charges, self.newest = draft.hash, draft.count, draft.charges, draft.newest
         self.everyone = draft.everyone
 
 
@@ -103,12 +127,12 @@ class Store:
 
     @property
     def state(self) -> State:
-        """The sums of the charges as last read."""
+        """The sums of the records as last read."""
         assert self._state is not None
         return self._state
 
     def refresh(self) -> None:
-        """Read the charges that are new, without any lock, and check them against the head."""
+        """Read the records that are new, without any lock, and check them against the head."""
         with self._reading():
             connection = self._connected()
             head = read_head(head_path(self._path))  # before the snapshot, so never ahead of it
@@ -130,30 +154,30 @@ class Store:
         with self._reading():
             self._connected().execute("UPDATE ledger SET id = id")
 
-    def write(self, charges: Sequence[Charge]) -> None:
-        """Make the charges durable, and end the transaction."""
+    def write(self, records: Sequence[Record]) -> None:
+        """Make the records durable, and end the transaction."""
         with self._reading():
-            self._insert(charges)
+            self._insert(records)
             self._commit()
 
-    def _insert(self, charges: Sequence[Charge]) -> None:
-        sql = f"INSERT INTO charge ({', '.join(COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-        self._connected().executemany(sql, map(to_row, charges))
+    def _insert(self, records: Sequence[Record]) -> None:
+        sql = f"INSERT INTO record ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+        self._connected().executemany(sql, map(to_row, records))
 
     def _commit(self) -> None:
         self._connected().execute("COMMIT")
 
     def abandon(self) -> None:
-        """End the transaction, if there still is one, without a charge."""
+        """End the transaction, if there still is one, without a record."""
         if self._connection is not None and self._connection.in_transaction:
             with self._reading():
                 self._connection.execute("ROLLBACK")
 
-    def charges(self, after: int, previous: str) -> list[Charge]:
-        """The next charges in the file (at most 1000) after number `after`, whose hash is `previous`."""
+    def records(self, after: int, previous: str) -> list[Record]:
+        """The next records in the file (at most 1000) after number `after`, whose hash is `previous`."""
         with self._reading():
             rows = self._connected().execute(f"{_SELECT} WHERE number > ? ORDER BY number LIMIT 1000", (after,))
-            page: list[Charge] = []
+            page: list[Record] = []
             for row in rows:
                 page.append(from_row(row, previous, after + len(page) + 1))
                 previous = page[-1].hash
@@ -161,12 +185,12 @@ class Store:
 
     @property
     def genesis(self) -> str:
-        """The hash before the first charge."""
+        """The hash before the first record."""
         with self._reading():
             return _genesis(self._connected())
 
     def close(self) -> None:
-        """Close the connection; the next use opens it again and checks that the charges read are in it."""
+        """Close the connection; the next use opens it again and checks that the records read are in it."""
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(sqlite3.Error):
@@ -200,13 +224,13 @@ class Store:
         return connection
 
     def _catch_up(self, connection: sqlite3.Connection) -> None:
-        """Read the last charge known again, and all that follow it, and count those."""
+        """Read the last record known again, and all that follow it, and count those."""
         state = self.state
         rows = connection.execute(f"{_SELECT} WHERE number >= ? ORDER BY number", (state.count,))
         if state.count:
             known = rows.fetchone()
             if known is None or known[0] != state.count or known[-1] != state.hash:
-                raise Damaged("charges that were in it are gone: it may be an older copy")
+                raise Damaged("records that were in it are gone: it may be an older copy")
         elif _genesis(connection) != state.hash:
             raise Damaged("it is another ledger than the one that was open")
         for row in rows:
@@ -218,14 +242,14 @@ class Store:
         if (head.count, head.hash) == (state.count, state.hash):
             return
         if head.count >= state.count:
-            raise Damaged(f"it holds {state.count} charges and its head knows {head.count}: it may be an older copy")
+            raise Damaged(f"it holds {state.count} records and its head knows {head.count}: it may be an older copy")
         if head.count == 0:
             found = _genesis(connection)
         else:
-            row = connection.execute("SELECT hash FROM charge WHERE number = ?", (head.count,)).fetchone()
+            row = connection.execute("SELECT hash FROM record WHERE number = ?", (head.count,)).fetchone()
             found = row and row[0]
         if found != head.hash:
-            raise Damaged(f"charge {head.count} is not the one that its head knows: its head is another's")
+            raise Damaged(f"record {head.count} is not the one that its head knows: its head is another's")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

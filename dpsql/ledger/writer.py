@@ -1,4 +1,4 @@
-"""The thread that writes charges: all requests that wait are committed together, with one sync.
+"""The thread that writes records: all requests that wait are committed together, with one sync.
 
 It is a thread of its own because Ctrl-C reaches only the main thread: a commit is never cut in half by it. It
 takes the lock between processes first and the lock between threads second, so readers never wait for another
@@ -22,19 +22,27 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from dpsql.errors import BudgetExhausted, Error, InterfaceError, InternalError, LedgerError
+from dpsql.errors import (
+    AnalystLocked,
+    BudgetExhausted,
+    Error,
+    InterfaceError,
+    InternalError,
+    InvalidParameter,
+    LedgerError,
+)
 from dpsql.ledger.faults import faults
 from dpsql.ledger.head import Head, HeadLock, head_path
-from dpsql.ledger.limits import Remaining, Standings, check, remaining, standings
-from dpsql.ledger.record import Charge, new_charge
+from dpsql.ledger.limits import Remaining, Standings, check, check_unlocked, remaining, standings
+from dpsql.ledger.record import Charge, Failure, Record, Unlock, sealed
 from dpsql.ledger.store import State, Store
 from dpsql.policy import Budget
 
 T = TypeVar("T")
 PATIENCE = 30.0
-"""Seconds that a caller waits for its charge before it gives up."""
+"""Seconds that a caller waits for its record before it gives up."""
 _FAREWELL = 5.0
-"""Seconds that `close` waits for charges under way: they are waited for by their callers already."""
+"""Seconds that `close` waits for records under way: they are waited for by their callers already."""
 _LARGEST_BATCH = 256
 
 
@@ -45,7 +53,7 @@ def _locked() -> threading.Lock:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedCharge:
     """A charge that an analyst asks for."""
 
     units: tuple[int, int]
@@ -57,14 +65,36 @@ class Wanted:
     now: dt.datetime
 
 
+@dataclass(frozen=True, slots=True)
+class WantedFailure:
+    """The failure of a charged query. It is written also when its caller has given up waiting."""
+
+    charge: int
+    analyst: str
+    version: str
+    now: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WantedUnlock:
+    """The owner's wish to let an analyst go on."""
+
+    analyst: str
+    version: str
+    now: dt.datetime
+
+
+Wanted = WantedCharge | WantedFailure | WantedUnlock
+
+
 @dataclass(slots=True)
 class _Request:
-    """A charge that waits (None: only check that the ledger can be written), and what became of it."""
+    """A record that waits (None: only check that the ledger can be written), and what became of it."""
 
     wanted: Wanted | None
     answered: threading.Lock = field(default_factory=_locked)
     given_up: bool = False
-    charge: Charge | None = None
+    record: Record | None = None
     left: Standings | None = None
     error: Error | None = None
 
@@ -98,12 +128,16 @@ class Writer:
         """Check that the ledger could be charged. Raises LedgerError."""
         self._wait_for(_Request(None))
 
-    def charge(self, wanted: Wanted) -> tuple[Charge, Remaining]:
-        """The durable charge and what it left. Raises BudgetExhausted, LedgerError."""
+    def charge(self, wanted: WantedCharge) -> tuple[Charge, Remaining]:
+        """The durable charge and what it left. Raises BudgetExhausted, AnalystLocked, LedgerError."""
         request = _Request(wanted)
         self._wait_for(request)
-        assert request.charge is not None and request.left is not None
-        return request.charge, remaining(request.left)
+        assert isinstance(request.record, Charge) and request.left is not None
+        return request.record, remaining(request.left)
+
+    def record(self, wanted: WantedFailure | WantedUnlock) -> None:
+        """Write a durable record that charges nothing. Raises InvalidParameter, LedgerError."""
+        self._wait_for(_Request(wanted))
 
     def _wait_for(self, request: _Request) -> None:
         with self._lock:
@@ -113,7 +147,7 @@ class Writer:
                 self._thread = self._start()
             self._requests.put(request)
         if not request.answered.acquire(timeout=PATIENCE):
-            request.given_up = True
+            request.given_up = not isinstance(request.wanted, WantedFailure)
             raise LedgerError(
                 f"The ledger {self._path.name} was locked by another process for {PATIENCE:.0f} s.",
                 hint="look for a stopped process that uses this ledger",
@@ -184,18 +218,18 @@ class Writer:
         state = self._store.state
         draft = state.draft()
         try:
-            if head.count < state.count:  # someone died before writing it; if this fails too: no charge
+            if head.count < state.count:  # someone died before writing it; if this fails too: no record
                 self._head.write(Head(state.count, state.hash))
             if any(request.wanted is None for request in batch):
                 self._store.touch()
-            charges = [charge for request in batch if (charge := _decide(request, draft)) is not None]
+            records = [record for request in batch if (record := _decide(request, draft)) is not None]
         except BaseException:
             self._store.abandon()
             raise
-        if not charges:
+        if not records:
             self._store.abandon()
             return
-        self._store.write(charges)
+        self._store.write(records)
         state.adopt(draft)
         self._head.write(Head(state.count, state.hash))
 
@@ -205,36 +239,57 @@ def _fail(batch: Sequence[_Request], error: Error) -> None:
         request.error = type(error)(error.message, hint=error.hint)
 
 
-def _decide(request: _Request, draft: State) -> Charge | None:
-    """Add the charge to the draft if the budget has it; else note in the request why not."""
+def _decide(request: _Request, draft: State) -> Record | None:
+    """Add the record to the draft if it may be written; else note in the request why not."""
     wanted = request.wanted
     if wanted is None:
         return None
-    time = max(wanted.now, draft.newest)  # a clock that went back is read as the newest charge's time
-    limits = _limits(wanted.budget, wanted.analyst, draft, time)
+    time = max(wanted.now, draft.newest)  # a clock that went back is read as the newest record's time
+    record: Record
     try:
-        check(*wanted.units, wanted.analyst, limits)
-    except BudgetExhausted as refused:
+        match wanted:
+            case WantedCharge():
+                record, request.left = _charge(wanted, draft, time)
+            case WantedFailure():
+                record = _failure(wanted, draft, time)
+            case WantedUnlock():  # pragma: no branch - there is no other kind
+                record = _unlock(wanted, draft, time)
+    except (AnalystLocked, BudgetExhausted, InvalidParameter) as refused:
         request.error = refused
         return None
-    charge = new_charge(
-        draft.hash,
-        number=draft.count + 1,
-        time=time,
-        analyst=wanted.analyst,
-        epsilon_units=wanted.units[0],
-        delta_units=wanted.units[1],
-        query=wanted.query,
-        version=wanted.version,
-    )
-    draft.add(charge)
-    request.charge = charge
-    request.left = (limits[0].less(*wanted.units), limits[1].less(*wanted.units))
-    return charge
+    draft.add(record)
+    request.record = record
+    return record
+
+
+def _charge(wanted: WantedCharge, draft: State, time: dt.datetime) -> tuple[Charge, Standings]:
+    """The next charge, if analyst and budget allow it, and what it leaves."""
+    units, analyst = wanted.units, wanted.analyst
+    check_unlocked(analyst, draft.failed(analyst))
+    limits = _limits(wanted.budget, analyst, draft, time)
+    check(*units, analyst, limits)
+    charge = Charge(draft.count + 1, time, analyst, *units, wanted.query, wanted.version, "")
+    return sealed(charge, draft.hash), (limits[0].less(*units), limits[1].less(*units))
+
+
+def _failure(wanted: WantedFailure, draft: State, time: dt.datetime) -> Failure:
+    if not 0 < wanted.charge <= draft.count:
+        raise InvalidParameter(f"The ledger has no charge {wanted.charge}.")
+    failure = Failure(draft.count + 1, time, wanted.analyst, wanted.charge, wanted.version, "")
+    return sealed(failure, draft.hash)
+
+
+def _unlock(wanted: WantedUnlock, draft: State, time: dt.datetime) -> Unlock:
+    if not draft.failed(wanted.analyst):
+        raise InvalidParameter(
+            f"The analyst {wanted.analyst} has no failures since the last unlock.",
+            hint="check the name: dpsql budget CONFIG lists who is locked",
+        )
+    return sealed(Unlock(draft.count + 1, time, wanted.analyst, wanted.version, ""), draft.hash)
 
 
 def left(budget: Budget, analyst: str, state: State, now: dt.datetime) -> Remaining:
-    """What the budget leaves the analyst at `now`, or at the newest charge's time if that is later."""
+    """What the budget leaves the analyst at `now`, or at the newest record's time if that is later."""
     return remaining(_limits(budget, analyst, state, max(now, state.newest)))
 
 

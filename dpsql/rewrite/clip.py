@@ -4,16 +4,31 @@ The index of x is i = round((x − L) / g), an integer in [0, cells], or NULL wh
 nothing to any sum: neither to the sum of indices nor to the count of values (the zero belongs to the summand, never
 to x). Every step is total: no value of x, in no order of evaluation, raises an error or leaves [0, cells].
 
-Three forms, by what is known of x's machine type (measured in the engine's module; CASE costs a third more):
+Three forms, by what is known of x's machine type:
 
 double   w = x − U;  z = (w − |w|) + 2(U − L);  i = TRY_CAST((z + |z|)·s/4 AS BIGINT), s = 1/g.
          w − |w| is 2·min(w, 0), exactly 0 for x ≥ U, and rounding is monotone: so z ≤ 2(U − L), z + |z| lies in
          [0, 4(U − L)] and the product in [0, cells·(1 + 2^-52)], which rounds to at most `cells` for cells ≤ 2^50.
-         NaN and the infinities end as NaN, for which TRY_CAST gives NULL.
+         NaN, the infinities and x below −2^1023 end as NaN, for which TRY_CAST gives NULL.
 integer  d = |x − L| − |x − U|, which is 2·clip(x) − L − U: so Σ i = (Σ d + cells·count(d)) / 2, for grain 1.
          |x|, |L| and |U| are below 2^62, so nothing overflows.
 CASE     everything else: the clip picks an arm by comparison, and casts stand outside, on numbers in [0, cells], or are
          TRY_CAST and clipped once more.
+
+What they cost on DuckDB 2.0.1: 5M rows, 20 text keys, 2 % NULL, far outliers; ratio of process CPU to the raw
+`SELECT region, COUNT(*), SUM(amount), AVG(age) GROUP BY region`, amount DOUBLE; median of 7 pairs, run to run ±0.08:
+
+                                                         .duckdb file    not compressed, in memory
+    both clips by CASE, the cast outside                 2.67            1.46
+    CASE for the double, arithmetic for an INTEGER       2.39            1.42
+    arithmetic for the double, CASE for a BIGINT         2.31            1.42
+    arithmetic for both                                  2.02            1.31
+
+A CSV file that was loaded is like the .duckdb file: CHECKPOINT compresses it, and both queries then need a third of
+the CPU. Each step stands in a subquery level of its own, or it is computed twice. A failing TRY_CAST costs 0.6 µs: a
+column half full of NaN is 30 times slower than a clean one (CSV cells are cleansed when loaded); CASE has no such
+weakness. Dropping undeclared keys after the aggregation costs nothing per row, where `k IN (20 keys)` in the scan
+costs 0.6 of the raw query; for 1e6 integer keys, BETWEEN in the scan and the filter afterwards cost the same.
 """
 
 from __future__ import annotations

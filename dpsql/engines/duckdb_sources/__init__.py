@@ -1,0 +1,11 @@
+"""The DuckDB engine's sources: how each kind of source is read, and the data as they are at one moment.
+
+data           one data version, loaded and locked
+csv_files      CSV files: their header, their cells, the owner's report
+parquet_files  Parquet files: views over them
+database_file  the .duckdb file: attached and let go, its catalogue checked
+public_tables  public tables: read whole, copied out, their values as keys
+catalogue      stored types against declared ones
+fingerprint    the version of the source files, and their size
+driver         DuckDB's settings, and its faults without their words
+"""

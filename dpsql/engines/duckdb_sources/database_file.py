@@ -1,0 +1,105 @@
+"""The .duckdb file: where it is, how it is attached and let go, and its tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+from sqlglot import exp
+
+from dpsql.engines import declared
+from dpsql.engines.declared import literal, quoted
+from dpsql.engines.duckdb_sources.catalogue import NAMED, check_type, stored_types, wrong
+from dpsql.policy import Policy, Table
+
+_SOURCE = "source"
+"""The name under which the file is attached."""
+
+
+def located(policy: Policy) -> Path | None:
+    """The .duckdb file of `duckdb:///x.duckdb` (relative to the policy) or `duckdb:////x.duckdb`; None in
+    memory.
+    """
+    _, colon, rest = policy.engine.partition(":")
+    if not colon or rest in {"", "//", "///"}:
+        return None
+    if not rest.startswith("///"):
+        raise wrong(policy, 0, f"engine is {policy.engine!r}", "write `engine: duckdb:///file.duckdb`")
+    return (policy.path.parent / rest[3:]).resolve()
+
+
+def attach(connection: duckdb.DuckDBPyConnection, file: Path) -> bool:
+    """Attach the file, read-only. False if another process holds it for writing."""
+    try:
+        connection.execute(f"ATTACH {literal(str(file))} AS {_SOURCE} (READ_ONLY)")
+    except duckdb.IOException as fault:
+        if "lock" in str(fault):
+            return False
+        raise
+    return True
+
+
+def detach(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let the file go."""
+    connection.execute(f"DETACH {_SOURCE}")
+
+
+def relation(table: Table) -> exp.Table:
+    """How SQL names a table of the file."""
+    schema, name = _schema_and_name(table)
+    return exp.table_(name, db=schema, catalog=_SOURCE, quoted=True)
+
+
+def select(table: Table) -> str:
+    """SQL that reads a table of the file."""
+    wanted = ", ".join(quoted(column.name) for column in table.columns.values()) or "*"
+    schema, name = _schema_and_name(table)
+    return f"SELECT {wanted} FROM {_SOURCE}.{quoted(schema)}.{quoted(name)}"
+
+
+def check(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, file: Path | None) -> dict[str, str]:
+    """Compare a declared table with the attached file's catalogue, and give its types.
+
+    Only base tables whose columns are stored and compared byte by byte: a view may hold anything, a
+    generated column may raise on one row's values, a collation makes different keys equal. Raises
+    PolicyError.
+    """
+    if file is None:
+        raise wrong(
+            policy,
+            table.line,
+            f"table {table.name}: the engine in memory has no table {table.source.location}",
+            "write a file as source, or `engine: duckdb:///file.duckdb`",
+        )
+    schema, name = _schema_and_name(table)
+    found = connection.execute(
+        f"SELECT sql FROM duckdb_tables() WHERE {NAMED}", [_SOURCE, schema.lower(), name.lower()]
+    ).fetchone()
+    if found is None:
+        raise wrong(
+            policy,
+            table.line,
+            f"table {table.name}: {file} has no base table {table.source.location}",
+            "write the name of a table of the file; a view can't be a source",
+        )
+    types = stored_types(connection, _SOURCE, schema, name)
+    _check_columns(policy, table, types, str(found[0]))
+    return {name: types[name] for name in table.columns} if table.columns else types
+
+
+def _check_columns(policy: Policy, table: Table, types: dict[str, str], create_table: str) -> None:
+    collated = declared.collated(create_table, table.columns.values())
+    for column in table.columns.values():
+        check_type(policy, table, column, types)
+        if column.name.lower() in collated:
+            raise wrong(
+                policy,
+                column.line,
+                f"table {table.name}: column {column.name} has a collation",
+                "store it without COLLATE, so that keys are compared byte by byte",
+            )
+
+
+def _schema_and_name(table: Table) -> tuple[str, str]:
+    schema, dot, name = table.source.location.rpartition(".")
+    return (schema, name) if dot else ("main", name)

@@ -1,0 +1,56 @@
+"""DuckDB as it is driven here: its settings, and its faults, none of whose words may leave."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import duckdb
+
+from dpsql.engines.duckdb_sources.catalogue import wrong
+from dpsql.errors import EngineError
+from dpsql.policy import Policy, Table
+
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+}
+FAULTS = (duckdb.Error, RuntimeError, MemoryError, OSError, ValueError, TypeError)
+"""What the driver may raise."""
+_log = logging.getLogger("dpsql.engine")
+_T = TypeVar("_T")
+
+
+def quietly(call: Callable[[], _T]) -> _T:
+    """Run `call`; whatever the driver raises becomes an EngineError that says nothing about it.
+
+    A driver's message may quote a private value. So the log gets the kind of the exception and a reference,
+    the caller the reference; and the error is raised outside the handler, so that not even its context holds
+    the cause.
+    """
+    try:
+        return call()
+    except FAULTS as fault:
+        kind = type(fault).__name__
+    reference = secrets.token_hex(4)
+    _log.error("engine failure %s: %s", reference, kind)
+    raise EngineError(f"the engine failed; the operator's log has it under {reference}")
+
+
+def read_source(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, sql: str) -> list[Any]:
+    """Run SQL that reads a source; a source that can't be read is the policy's fault. Quotes nothing of it."""
+    try:
+        return connection.execute(sql).fetchall()
+    except FAULTS as fault:
+        kind = type(fault).__name__
+    _log.error("table %s can't be read: %s", table.name, kind)
+    raise wrong(
+        policy,
+        table.line,
+        f"table {table.name}: {table.source.location} can't be read as {table.source.kind}",
+        "check the path, the file's format and its permissions",
+    )

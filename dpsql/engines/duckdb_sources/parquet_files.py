@@ -1,0 +1,33 @@
+"""Parquet files: scanned in place through a view."""
+
+from __future__ import annotations
+
+import duckdb
+
+from dpsql.engines import declared
+from dpsql.engines.duckdb_sources.catalogue import check_type, wrong
+from dpsql.engines.duckdb_sources.driver import read_source
+from dpsql.engines.duckdb_sources.fingerprint import matches
+from dpsql.policy import Policy, Table
+
+
+def found(policy: Policy, table: Table) -> list[str]:
+    """The table's files. Raises PolicyError where there is none."""
+    files = matches(table.source.location)
+    if not files:
+        raise wrong(policy, table.line, f"table {table.name}: no file matches {table.source.location}")
+    return files
+
+
+def select(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, files: list[str]) -> str:
+    """SQL that reads the files. Raises PolicyError where one of them doesn't fit the declared columns."""
+    stored: dict[str, str] = {}
+    for file in files:
+        described = read_source(connection, policy, table, f"DESCRIBE FROM {declared.read_parquet([file])}")
+        stored = {str(row[0]).lower(): str(row[1]) for row in described}
+        for column in table.columns.values():
+            check_type(policy, table, column, stored, zoned=True)
+    wanted = ", ".join(
+        declared.parquet_column(column, stored[column.name.lower()]) for column in table.columns.values()
+    )
+    return f"SELECT {wanted or '*'} FROM {declared.read_parquet(files)}"

@@ -1,0 +1,132 @@
+"""The spine: what an analyst may learn from a query that fails after its charge is limited."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from dpsql.engines.duckdb import DuckDBEngine
+from dpsql.engines.exact_rows import ExactRows
+from dpsql.errors import AnalystLocked, EngineError, Error, InternalError, LedgerError
+from dpsql.ledger import Failure, Ledger
+from dpsql.policy import Budget, Column, ColumnType, Kind, Limit, Policy, PrivacySettings, Source, Table
+from dpsql.privacy.noise import SystemNoise
+from dpsql.session import FAILED, Session
+
+QUERY = "SELECT COUNT(*) AS n FROM people"
+ONE = Fraction(1)
+
+
+class FailingTransaction:
+    """A transaction whose reads fail."""
+
+    def __init__(self, version: str, fault: Exception) -> None:
+        self.version = version
+        self._fault = fault
+
+    def fetch(self, sql: str, keys: int, sums: int, counts: int = 0) -> ExactRows:
+        raise self._fault
+
+
+class FailingEngine(DuckDBEngine):
+    """An engine whose reads fail while `fault` is set."""
+
+    fault: Exception | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[object]:  # type: ignore[override]
+        with super().transaction() as transaction:
+            yield transaction if self.fault is None else FailingTransaction(transaction.version, self.fault)
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    source = tmp_path / "people.csv"
+    source.write_text("age\n30\n40\n")
+    age = Column(name="age", type=ColumnType(Kind.INTEGER))
+    people = Table("people", Source("csv", str(source)), "row", {"age": age})
+    policy = Policy(
+        path=tmp_path / "policy.yaml",
+        engine="duckdb",
+        dialect="duckdb",
+        privacy=PrivacySettings(),
+        budget=Budget(Limit(Fraction(100))),
+        ledger=tmp_path / "x.ledger",
+        tables={"people": people},
+    )
+    session = Session(policy, FailingEngine(policy), Ledger.create(policy.ledger), SystemNoise())
+    yield session
+    session.close()
+
+
+def fail(session: Session, fault: Exception | None) -> None:
+    assert isinstance(session.engine, FailingEngine)
+    session.engine.fault = fault
+
+
+FAULTS = [
+    EngineError("the engine failed; the operator's log has it under 1234"),
+    InternalError("a limb is missing"),
+    ValueError("SECRET"),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
+def test_a_failure_after_the_charge_stands_and_counts(session: Session, fault: Exception) -> None:
+    fail(session, fault)
+    for count in (1, 2, 3):
+        with pytest.raises(Error) as caught:
+            session.execute(QUERY, epsilon=ONE, analyst="alice")
+        assert "SECRET" not in str(caught.value)
+        assert type(caught.value) is (type(fault) if isinstance(fault, Error) else InternalError)
+        assert caught.value.hint == FAILED
+        assert session.ledger.failures("alice") == count
+        assert session.ledger.totals().everyone.epsilon == count
+    fail(session, None)
+    with pytest.raises(AnalystLocked):
+        session.execute(QUERY, epsilon=ONE, analyst="alice")
+    assert session.ledger.totals().everyone.epsilon == 3
+    assert [each.charge for each in session.ledger.events() if isinstance(each, Failure)] == [1, 3, 5]
+    assert len(session.execute(QUERY, epsilon=ONE, analyst="bob").rows) == 1
+    session.ledger.unlock("alice")
+    assert len(session.execute(QUERY, epsilon=ONE, analyst="alice").rows) == 1
+
+
+def test_a_failed_release_counts(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpsql.session.release", lambda *_, **__: 1 / 0)
+    with pytest.raises(InternalError):
+        session.execute(QUERY, epsilon=ONE, analyst="alice")
+    assert session.ledger.failures("alice") == 1
+
+
+def test_a_failure_over_noisy_rows_does_not_count(session: Session) -> None:
+    """It depends on noisy numbers alone, which the analyst may have anyway."""
+    with pytest.raises(EngineError, match="the charge stands"):
+        session.execute("SELECT CAST('x' || COUNT(*) AS INTEGER) FROM people", epsilon=ONE, analyst="alice")
+    assert session.ledger.totals().everyone.epsilon == 1
+    assert session.ledger.failures("alice") == 0
+
+
+def test_refusals_do_not_count(session: Session) -> None:
+    for query in ("SELECT age FROM people", "SELECT COUNT(*) FROM nobody"):
+        with pytest.raises(Error):
+            session.execute(query, epsilon=ONE, analyst="alice")
+    assert session.ledger.failures("alice") == 0
+
+
+def test_a_failure_that_cannot_be_recorded_is_logged(
+    session: Session, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def record_failure(*_: object) -> None:
+        raise LedgerError("The ledger can't be written.")
+
+    monkeypatch.setattr(session.ledger, "record_failure", record_failure)
+    fail(session, FAULTS[0])
+    with caplog.at_level(logging.ERROR, "dpsql"), pytest.raises(EngineError, match="1234"):
+        session.execute(QUERY, epsilon=ONE, analyst="alice")
+    assert "the failure of charge 1 could not be recorded" in caplog.text
