@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.errors import MissingBounds, NotReleasable, UnknownColumn, UnknownTable, UnsupportedQuery
-from dpsql.expressions import Compiler, connector_terms, narrow, position_of, refuse, show
+from dpsql.expressions import Compiler, Typed, connector_terms, narrow, position_of, refuse, show, unsupported
 from dpsql.expressions.literals import DATE, INTEGER, cast, double_sql, literal_sql, paren, try_cast
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.names import output_name
@@ -483,7 +483,13 @@ class _Scope:
 
     def check_qualifier(self, node: exp.Column) -> None:
         if node.table.lower() != self.source.alias:
-            raise UnknownTable(f"table {node.table} is not in this FROM clause", position=position_of(node))
+            raise self._not_in_from(node)
+
+    def _not_in_from(self, node: exp.Column) -> UnknownTable:
+        known = self.source.alias or self.source.table.name
+        return UnknownTable(
+            f"table {node.table} is not in this FROM clause", hint=f"it has {known}", position=position_of(node)
+        )
 
     def resolved(self, node: exp.Expr) -> exp.Expr:
         """A copy over the table's own columns; an unknown column is an error."""
@@ -491,6 +497,8 @@ class _Scope:
         def replaced(child: exp.Expr) -> exp.Expr:
             if isinstance(child, exp.Column):
                 return self._required(child)
+            if isinstance(child, exp.Query):
+                raise unsupported(child)
             return _rebuilt(child, replaced)
 
         result = replaced(node)
@@ -511,7 +519,7 @@ class _Scope:
 
     def unknown(self, node: exp.Column) -> Exception:
         if node.table and node.table.lower() != self.source.alias:
-            return UnknownTable(f"table {node.table} is not in this FROM clause", position=position_of(node))
+            return self._not_in_from(node)
         return UnknownColumn(
             f"column {node.name} does not exist in {self.source.alias or self.source.table.name}",
             hint=f"columns: {', '.join(self.source.columns)}",
@@ -773,7 +781,9 @@ def key_of(compiler: Compiler, node: exp.Expr, text: str) -> Key:
         compiler.value(node)
         raise refuse(node, f"the group key {text} is the same for every row", "leave it out of GROUP BY")
     as_key = compiler.with_columns({**compiler.columns, **{n: _key_leaf(s) for n, s in leaves.items()}})
-    typed = as_key.value(node)
+    typed = compiler.value(node)
+    null = as_key.value(node).set.nullable  # not where NULL only follows from a column whose NULL is no key
+    typed = Typed(typed.sql, replace(typed.set, nullable=null), typed.raw)
     size = typed.set.domain_size()
     if size is None or size > MAX_CELLS:
         raise _infinite_key(as_key, node, text, typed.set, size)
@@ -792,7 +802,7 @@ def _key_leaf(value_set: ValueSet) -> ValueSet:
 
 
 def _leaf_guard(name: str, value_set: ValueSet) -> exp.Expr | None:
-    """Raw column inside its value set (or NULL, where NULL is a value of it)."""
+    """Raw column inside its value set, or NULL where it may be: a key such as COALESCE(x, 0) has a value there."""
     column = exp.column(name, quoted=True)
     if value_set.values is not None and value_set.kind is not Kind.BOOLEAN:
         if len(value_set.values) > MAX_LISTED_KEYS:
@@ -803,7 +813,7 @@ def _leaf_guard(name: str, value_set: ValueSet) -> exp.Expr | None:
         if value_set.values is not None and len(value_set.values) < 2:
             inside = exp.In(this=column, expressions=[literal_sql(v, value_set.type) for v in value_set.values])
         else:
-            return None if value_set.null_key else exp.Not(this=exp.Is(this=column, expression=exp.Null()))
+            return None if value_set.nullable else exp.Not(this=exp.Is(this=column, expression=exp.Null()))
     elif value_set.bounds.bounded and value_set.kind is not Kind.TEXT:
         lower, upper = Fraction(value_set.bounds.lower), Fraction(value_set.bounds.upper)
         inside = exp.Between(
@@ -813,7 +823,7 @@ def _leaf_guard(name: str, value_set: ValueSet) -> exp.Expr | None:
         )
     else:
         return None
-    if not value_set.null_key:
+    if not value_set.nullable:
         return inside
     return exp.Paren(this=exp.or_(inside, exp.Is(this=column.copy(), expression=exp.Null())))
 

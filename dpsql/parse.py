@@ -77,7 +77,9 @@ def _tokens(sql: str, dialect: str) -> list[Token]:
     try:
         return sqlglot.Dialect.get_or_raise(dialect).tokenize(sql)
     except SqlglotError:
-        raise ParseError("the statement can't be split into words: a quote or comment isn't closed") from None
+        raise ParseError(
+            "the statement can't be split into words: a quote or comment isn't closed", hint="close it"
+        ) from None
 
 
 def _take_explain(tokens: list[Token], sql: str, dialect: str) -> tuple[list[Token], Format | None, int]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql import aggregates
-from dpsql.aggregates.aggregate import NO_GRID, Basis, Grid, Way
+from dpsql.aggregates.aggregate import INDEXED, NO_GRID, Basis, Grid, Way
 from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import Typed
@@ -190,13 +190,18 @@ def _modes(measure: Measure, calls: tuple[Call, ...]) -> Iterator[_Mode]:
         (Basis.ENDPOINTS,),
         (Basis.ENDPOINTS_AND_NULLS,),
     ):
+        if not INDEXED.isdisjoint(mode) and not _grid(measure).cells:
+            continue
         if all(any(way.basis in mode for way in _ways(name, measure)) for name in wanted):
             yield mode
 
 
 def _ways(name: str, measure: Measure) -> tuple[Way, ...]:
-    grid = natural_grid(measure.argument) if measure.argument is not None else NO_GRID
-    return aggregates.named(name).ways(measure.argument, grid)
+    return aggregates.named(name).ways(measure.argument, _grid(measure))
+
+
+def _grid(measure: Measure) -> Grid:
+    return NO_GRID if measure.argument is None else natural_grid(measure.argument)
 
 
 def _assign(
@@ -268,7 +273,7 @@ def _widened(lower: Fraction, upper: Fraction, grain: Fraction) -> Grid:
 
 
 def _basis_plan(basis: Basis, measure: Measure, epsilon: Fraction) -> BasisPlan:
-    grid = natural_grid(measure.argument) if measure.argument is not None else NO_GRID
+    grid = _grid(measure)
     if measure.argument is not None and grid.cells:
         grid = _fitted(basis, measure.argument, grid, epsilon)
     return BasisPlan(basis, measure, grid, basis.parts(grid), epsilon)

@@ -114,4 +114,7 @@ def _binding_error(error: duckdb.Error) -> DatabaseError:
         if internal in text:
             text = "its parts don't fit together"
     kind = UnknownColumn if "column" in text.lower() and "not found" in text.lower() else UnsupportedQuery
-    return kind(f"the query over the released numbers can't be bound: {text[:200]}")
+    return kind(
+        f"the query over the released numbers can't be bound: {text[:200]}",
+        hint="check the names and types of columns in its SELECT, GROUP BY and ORDER BY",
+    )

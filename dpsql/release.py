@@ -197,13 +197,13 @@ def _label(domain: KeyDomain, code: int | str) -> object:
         case Kind.TIMESTAMP:
             return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(value))
         case Kind.DECIMAL:
-            return _decimal(Fraction(value), domain.step)
+            return _decimal(Fraction(value))
         case Kind.DOUBLE:
             return float(value)
     return int(value)
 
 
-def _decimal(value: Fraction, step: Fraction) -> Decimal:
-    """Exact, and with as many digits after the point for every multiple of the step."""
-    scale = next(s for s in range(MAX_DIGITS + 1) if (step * 10**s).denominator == 1)
-    return Decimal(int(value * 10**scale)).scaleb(-scale)
+def _decimal(value: Fraction) -> str:
+    """Exact, as text: a driver would guess the digits of a column of decimals from some of its values."""
+    scale = next(s for s in range(MAX_DIGITS + 1) if (value * 10**s).denominator == 1)
+    return f"{Decimal(int(value * 10**scale)).scaleb(-scale):f}"

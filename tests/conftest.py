@@ -1,7 +1,8 @@
-"""Hypothesis profiles: the same examples in every run of CI, many more and new ones with --hypothesis-profile=nightly."""
+"""Hypothesis profiles: the same examples in every run of CI; new and many more with --hypothesis-profile=nightly."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
@@ -11,3 +12,8 @@ settings.register_profile(
 )
 settings.register_profile("nightly", deadline=None, max_examples=20_000, suppress_health_check=_CHECKS)
 settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-refused", action="store_true", help="rewrite tests/refused/*.sql")
+    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/*.sql")

@@ -43,8 +43,8 @@ TYPES = {
     "t": {
         "n": "BIGINT", "m": "SMALLINT", "s": "UTINYINT", "big": "BIGINT", "k": "TINYINT", "x": "DOUBLE",
         "y": "DOUBLE", "f": "FLOAT", "z": "DOUBLE", "c": "DECIMAL(38,2)", "e": "DECIMAL(18,4)", "b": "BOOLEAN",
-        "bn": "BOOLEAN", "city": "VARCHAR", "tier": "VARCHAR", "note": "VARCHAR", "d": "DATE", "dn": "DATE", "ts": "TIMESTAMP",
-        "tn": "TIMESTAMP",
+        "bn": "BOOLEAN", "city": "VARCHAR", "tier": "VARCHAR", "note": "VARCHAR", "d": "DATE", "dn": "DATE",
+        "ts": "TIMESTAMP", "tn": "TIMESTAMP",
     }
 }  # fmt: skip
 COLUMNS = tuple(TYPES["t"])
@@ -90,7 +90,8 @@ WITHIN: dict[str, tuple[str, ...]] = {
     "x": ("NULL", "-1000", "0", "3.7", "5000", "1234.5"), "y": ("NULL", "100", "105.25", "110"),
     "f": ("0", "0.125", "0.5", "1"), "z": ("NULL", "1.5", "-2.25", "1e10"), "c": ("0", "0.01", "99.99", "100", "12.5"),
     "e": ("NULL", "-5", "0.0001", "4.5", "5"), "b": ("TRUE", "FALSE"), "bn": ("TRUE", "FALSE", "NULL"),
-    "city": ("'A'", "'b'", "'é'", "NULL"), "tier": ("'Gold'", "'silver'"), "note": ("NULL", "''", "'abc'", "'7'", "'2020-02-02'", "'Zé'"),
+    "city": ("'A'", "'b'", "'é'", "NULL"),
+    "tier": ("'Gold'", "'silver'"), "note": ("NULL", "''", "'abc'", "'7'", "'2020-02-02'", "'Zé'"),
     "d": ("DATE '2019-12-15'", "DATE '2020-01-31'", "DATE '2020-03-10'"),
     "dn": ("NULL", "DATE '2020-02-29'", "DATE '1999-12-31'"),
     "ts": ("NULL", "TIMESTAMP '2020-01-01 00:00:00'", "TIMESTAMP '2020-01-02 13:45:10'"),
@@ -157,7 +158,8 @@ _TEXT = {
         {text} IN ({tlit}, {tlit}) | {date} IN ({dlit}) | {any} IS NULL | {any} IS NOT NULL | {bool} IS TRUE
         {bool} IS NOT FALSE | {num} IS NOT DISTINCT FROM {nlit} | {text} IS DISTINCT FROM {tlit} | {bool} AND {bool}
         {bool} OR {bool} | NOT {bool} | ({bool} AND {bool}) OR {bool} | STARTS_WITH({text}, {tlit})
-        ENDS_WITH({text}, {tlit}) | CONTAINS({text}, {text}) | {text} LIKE 'a%' | {text} NOT LIKE '%b_%' | {text} ILIKE 'A%'
+        ENDS_WITH({text}, {tlit}) | CONTAINS({text}, {text}) | {text} LIKE 'a%' | {text} NOT LIKE '%b_%'
+        {text} ILIKE 'A%'
         CAST({num} AS BOOLEAN) | CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
         {num} > NULL | ISNAN({dbl}) | NOT ({num} > {nlit} OR {num} < {nlit})
     """,
@@ -167,7 +169,9 @@ _TEXT = {
         COALESCE({text}, {tlit}) | NULLIF({text}, {tlit}) | CAST({text} AS VARCHAR)
     """,
     "date": """
-        DATE_TRUNC('month', {dlit}) | DATE_TRUNC('month', {date}) | DATE_TRUNC('week', {date}) | DATE_TRUNC('year', {date}) | {date} + 3 | {date} - 40
+        DATE_TRUNC('month', {dlit}) | DATE_TRUNC('month', {date})
+        DATE_TRUNC('week', {date}) | DATE_TRUNC('year', {date})
+        {date} + 3 | {date} - 40
         CAST({date} + INTERVAL 3 DAY AS DATE) | CAST({ts} AS DATE) | CAST({text} AS DATE) | COALESCE({date}, {dlit})
         CASE WHEN {bool} THEN {date} ELSE {dlit} END | GREATEST({date}, {dlit}) | LEAST({date}, {date}) | CURRENT_DATE
         DATE '2020-01-01' + INTERVAL 1 MONTH | CAST({date} - INTERVAL 2 MONTH AS DATE)

@@ -59,15 +59,28 @@ class MemoryEngine:
 
     version = "1"
 
-    def __init__(self, policy: Policy, types: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(
+        self, policy: Policy, types: Mapping[str, Mapping[str, str]], public: Mapping[str, str] | None = None
+    ) -> None:
         self.connection = duckdb.connect(config={"python_enable_replacements": "false"})
         self.connection.execute("SET threads = 1")
         self.connection.execute("SET TimeZone = 'UTC'")
         self.types = types
         self.executed: list[str] = []
-        for name in policy.tables:
+        self.public: dict[str, PublicTable] = {}
+        for name, query in (public or {}).items():
+            self._make_public(name, query)
+        for name in types:
             listed = ", ".join(f'"{column}" {type_}' for column, type_ in types[name].items())
             self.connection.execute(f'CREATE TABLE "{name}" ({listed})')
+
+    def _make_public(self, name: str, query: str) -> None:
+        file = Path(tempfile.mkdtemp(prefix="dpsql-test-")) / "public.duckdb"
+        self.connection.execute(f"ATTACH '{file}' AS public_copy")
+        self.connection.execute(f'CREATE TABLE public_copy.main."{name}" AS {query}')
+        described = self.connection.execute(f'DESCRIBE public_copy.main."{name}"').fetchall()
+        self.connection.execute("DETACH public_copy")
+        self.public[name] = PublicTable(name, tuple((str(r[0]), str(r[1])) for r in described), 0, file)
 
     def set_rows(self, table: str, rows: Sequence[Row]) -> None:
         self.connection.execute(f'DELETE FROM "{table}"')
@@ -107,7 +120,7 @@ class MemoryEngine:
         yield Recorded()
 
     def public_table(self, table: Table) -> PublicTable:
-        raise KeyError(table.name)
+        return self.public[table.name]
 
     def distinct_public(self, table: Table, column: str) -> tuple[Key, ...]:
         raise KeyError(table.name)
@@ -119,12 +132,16 @@ class MemoryEngine:
         self.connection.close()
 
 
+class DataTouched(AssertionError):
+    """A statement got as far as the data."""
+
+
 class ForbiddenEngine(MemoryEngine):
     """An engine whose data nobody may touch: what is refused is refused before any access."""
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        raise AssertionError("a refused statement touched the data")
+        raise DataTouched
         yield  # pragma: no cover
 
 
@@ -230,8 +247,14 @@ class Bench:
         return self.session.execute(sql, parameters, epsilon=epsilon, analyst="anyone")
 
 
-def bench(policy: Policy, types: Mapping[str, Mapping[str, str]], noise: Any, engine: type = MemoryEngine) -> Bench:
-    made = engine(policy, types)
+def bench(
+    policy: Policy,
+    types: Mapping[str, Mapping[str, str]],
+    noise: Any,
+    engine: type = MemoryEngine,
+    public: Mapping[str, str] | None = None,
+) -> Bench:
+    made = engine(policy, types, public)
     ledger = FreeLedger()
     return Bench(policy, made, OpenSession(policy, made, ledger, noise), ledger, noise)  # type: ignore[arg-type]
 

@@ -82,6 +82,9 @@ class Basis(Enum):
                 return (*Basis.ENDPOINTS.parts(grid), Part("nulls", 1, rows=1, present=-1))
 
 
+INDEXED = frozenset({Basis.SUM, Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS})
+"""The bases that need a grid with at least one cell."""
+
 Noisy = Mapping[str, Integers]
 """A basis's noisy parts by name."""
 

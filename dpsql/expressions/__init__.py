@@ -4,7 +4,16 @@ Importing the package fills the allow-list: each module registers the handlers o
 """
 
 from dpsql.expressions import casts, choices, conditions, dates, numbers, text  # registers handlers
-from dpsql.expressions.compiler import Compiler, Typed, connector_terms, position_of, refuse, show, supported
+from dpsql.expressions.compiler import (
+    Compiler,
+    Typed,
+    connector_terms,
+    position_of,
+    refuse,
+    show,
+    supported,
+    unsupported,
+)
 from dpsql.expressions.narrowing import narrow
 
 __all__ = [
@@ -22,4 +31,5 @@ __all__ = [
     "show",
     "supported",
     "text",
+    "unsupported",
 ]

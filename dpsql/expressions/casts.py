@@ -99,7 +99,7 @@ def _to_integer(inner: Typed, kind: ColumnType, bits: int | None) -> Typed:
 
     machine = whole(inner.set.machine)
     fits = limit.contains(machine.lower) and limit.contains(machine.upper)
-    bounds = whole(inner.set.bounds)
+    bounds = _within(whole(inner.set.bounds), limit)
     grain = inner.set.grain if inner.set.grain and inner.set.grain.denominator == 1 else Fraction(1)
     new = ValueSet(
         INTEGER, bounds, machine.intersect(limit), inner.set.values if inner.kind is Kind.INTEGER else None,
@@ -107,6 +107,12 @@ def _to_integer(inner: Typed, kind: ColumnType, bits: int | None) -> Typed:
     )  # fmt: skip
     names = {8: "TINYINT", 16: "SMALLINT", 32: "INTEGER", 64: "BIGINT"}
     return Typed(try_cast(inner.sql, names[int(half)]), new)
+
+
+def _within(bounds: Interval, limit: Interval) -> Interval:
+    """What doesn't fit becomes NULL, so it bounds nothing."""
+    both = bounds.intersect(limit)
+    return limit if both.empty else both
 
 
 def _to_double(inner: Typed, kind: ColumnType, bits: int | None) -> Typed:
@@ -173,5 +179,6 @@ def _cast_to_decimal(compiler: Compiler, node: exp.Expr, target: exp.Expr) -> Ty
     machine, limit = snapped(inner.set.machine), machine_range(kind)
     fits = limit.contains(machine.lower) and limit.contains(machine.upper)
     nullable = inner.set.nullable or not fits
-    new = ValueSet(kind, snapped(inner.set.bounds), machine.intersect(limit), None, step, nullable, nullable)
+    bounds = _within(snapped(inner.set.bounds), limit)
+    new = ValueSet(kind, bounds, machine.intersect(limit), None, step, nullable, nullable)
     return Typed(try_cast(inner.sql, f"DECIMAL({width}, {scale})"), new)

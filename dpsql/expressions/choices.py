@@ -112,7 +112,7 @@ def _case(compiler: Compiler, node: exp.Expr) -> Typed:
             condition = exp.EQ(this=subject.copy(), expression=condition.copy())
         conditions.append(compiler.predicate(condition))
         values.append(remaining.with_columns(narrow(remaining, condition)).value(branch.args["true"]))
-        remaining = remaining.with_columns(narrow(remaining, condition, negate=True))
+        remaining = _otherwise(remaining, condition)
     default = node.args.get("default")
     values.append(remaining.value(default) if default is not None else Typed(exp.Null(), constant(None, INTEGER)))
     operands = unified(compiler, node, values)
@@ -123,6 +123,16 @@ def _case(compiler: Compiler, node: exp.Expr) -> Typed:
         new = replace(new, nullable=True)
     sql = case_when(*zip(conditions, (t.sql for t in operands[:-1]), strict=True), default=operands[-1].sql)
     return Typed(sql, replace(new, null_key=new.nullable))
+
+
+def _otherwise(compiler: Compiler, condition: exp.Expr) -> Compiler:
+    """What holds of rows where a condition is false or unknown: a column may still be NULL."""
+    narrowed = narrow(compiler, condition, negate=True)
+    kept = {
+        name: replace(new, nullable=compiler.columns[name].nullable, null_key=compiler.columns[name].null_key)
+        for name, new in narrowed.items()
+    }
+    return compiler.with_columns(kept)
 
 
 @handles(exp.If, args="this true false")

@@ -116,7 +116,7 @@ def position_of(node: exp.Expr) -> int | None:
 def refuse(
     node: exp.Expr, message: str, hint: str | None = None, error: type[DatabaseError] = UnsupportedQuery
 ) -> DatabaseError:
-    return error(message, hint=hint, position=position_of(node))
+    return error(message, hint=hint or SUPPORTED_HINT, position=position_of(node))
 
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -180,7 +180,7 @@ class Compiler:
 
 
 def unsupported(node: exp.Expr) -> DatabaseError:
-    if isinstance(node, (exp.Subquery, exp.Select, exp.Exists)):
+    if isinstance(node, (exp.Query, exp.Exists)):
         return refuse(node, "a subquery inside an expression over private rows isn't supported", _SUBQUERY_HINT)
     if isinstance(node, exp.AggFunc):
         return refuse(

@@ -111,6 +111,8 @@ def _truncate(day: dt.date, unit: str) -> dt.date:
             return day.replace(month=3 * ((day.month - 1) // 3) + 1, day=1)
         case "month":
             return day.replace(day=1)
+        case "day":
+            return day
         case _:
             # the week of year 1's first days starts before year 1 has begun
             return max(dt.date.min, day - dt.timedelta(days=day.weekday())) if day.toordinal() > 7 else dt.date.min
@@ -124,10 +126,8 @@ def _date_trunc(compiler: Compiler, node: exp.Expr) -> Typed:
     unit = node.args["unit"].name.lower()
     if node.args.get("zone") or unit not in _TRUNCATIONS:
         raise refuse(node, f"{show(node)} isn't supported", f"truncate to one of {', '.join(_TRUNCATIONS)}")
-    typed = _temporal(compiler, node, node.this)
-    if unit in ("hour", "minute"):
-        typed = as_timestamp(typed)
-    per_day = Fraction(1) if typed.kind is Kind.DATE else Fraction(DAY_MICROSECONDS)
+    typed = as_timestamp(_temporal(compiler, node, node.this))  # DuckDB truncates a DATE to a TIMESTAMP
+    per_day = Fraction(DAY_MICROSECONDS)
     seconds = {"hour": 3600, "minute": 60}.get(unit)
 
     def floor(x: Number) -> Number:

@@ -75,6 +75,7 @@ _NODES = (
 _REFUSED = (
     exp.Command, exp.UDTF, exp.Lambda, exp.Placeholder, exp.Parameter, exp.SessionParameter, exp.CurrentTimestamp,
     exp.CurrentTime, exp.CurrentDatetime, exp.CurrentUser, exp.Rand, exp.Randn, exp.Unnest, exp.Bracket, exp.Dot,
+    exp.Array, exp.Struct, exp.JSONExtract, exp.JSONExtractScalar,
 )  # fmt: skip
 MAX_INTERVAL_CHARACTERS = 60
 LIMIT_ROWS = 10**9

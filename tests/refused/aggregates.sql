@@ -1,0 +1,311 @@
+-- Aggregates that aren't answered, and arguments that can't be bounded.
+
+SELECT MIN(age) FROM people
+--> 0A000 the aggregate MIN(age) isn't supported
+--> hint: the smallest value is one person's value; count rows below a bound: COUNT(*) FILTER (WHERE x < 10)
+--> at 11: age) FROM people
+
+SELECT MAX(income) FROM people
+--> 0A000 the aggregate MAX(income) isn't supported
+--> hint: the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)
+--> at 11: income) FROM people
+
+SELECT MEDIAN(age) FROM people
+--> 0A000 the aggregate MEDIAN(age) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: MEDIAN(age) FROM people
+
+SELECT MODE(city) FROM people
+--> 0A000 the aggregate MODE(city) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: MODE(city) FROM people
+
+SELECT FIRST(note) FROM people
+--> 0A000 the aggregate FIRST(note) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: FIRST(note) FROM people
+
+SELECT LAST(note) FROM people
+--> 0A000 the aggregate LAST(note) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: LAST(note) FROM people
+
+SELECT ANY_VALUE(note) FROM people
+--> 0A000 the aggregate ANY_VALUE(note) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 17: note) FROM people
+
+SELECT ARG_MAX(note, income) FROM people
+--> 0A000 the aggregate ARG_MAX(note, income) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 15: note, income) FROM people
+
+SELECT MAX_BY(note, income) FROM people
+--> 0A000 the aggregate ARG_MAX(note, income) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 14: note, income) FROM people
+
+SELECT STRING_AGG(note, ',') FROM people
+--> 0A000 the aggregate LISTAGG(note, ',') isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 18: note, ',') FROM people
+
+SELECT LISTAGG(note, ',') FROM people
+--> 0A000 the aggregate LISTAGG(note, ',') isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 15: note, ',') FROM people
+
+SELECT GROUP_CONCAT(note) FROM people
+--> 0A000 the aggregate LISTAGG(note, ',') isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 20: note) FROM people
+
+SELECT LIST(note) FROM people
+--> 0A000 the aggregate ARRAY_AGG(note) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: LIST(note) FROM people
+
+SELECT ARRAY_AGG(note) FROM people
+--> 0A000 the aggregate ARRAY_AGG(note) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: ARRAY_AGG(note) FROM people
+
+SELECT HISTOGRAM(age) FROM people
+--> 0A000 the function HISTOGRAM isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 7: HISTOGRAM(age) FROM people
+
+SELECT APPROX_COUNT_DISTINCT(note) FROM people
+--> 0A000 the aggregate APPROX_COUNT_DISTINCT(note) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: APPROX_COUNT_DISTINCT(note) FR
+
+SELECT APPROX_QUANTILE(age, 0.5) FROM people
+--> 0A000 the aggregate APPROX_QUANTILE(age, 0.5) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 23: age, 0.5) FROM people
+
+SELECT QUANTILE_CONT(age, 0.5) FROM people
+--> 0A000 the aggregate QUANTILE_CONT(age, 0.5) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 21: age, 0.5) FROM people
+
+SELECT QUANTILE_DISC(age, 0.5) FROM people
+--> 0A000 the aggregate QUANTILE_DISC(age, 0.5) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 21: age, 0.5) FROM people
+
+SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM people
+--> 0A000 the aggregate QUANTILE_CONT(age, 0.5 ORDER BY age) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: PERCENTILE_CONT(0.5) WITHIN GR
+
+SELECT PRODUCT(age) FROM people
+--> 0A000 the function PRODUCT isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 7: PRODUCT(age) FROM people
+
+SELECT BIT_XOR(age) FROM people
+--> 0A000 the aggregate BIT_XOR(age) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: BIT_XOR(age) FROM people
+
+SELECT BOOL_OR(vip) FROM people
+--> 0A000 the aggregate BOOL_OR(CAST(vip AS BOOLEAN)) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: BOOL_OR(vip) FROM people
+
+SELECT BOOL_AND(vip) FROM people
+--> 0A000 the aggregate BOOL_AND(CAST(vip AS BOOLEAN)) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: BOOL_AND(vip) FROM people
+
+SELECT STDDEV(age) FROM people
+--> 0A000 the aggregate STDDEV(age) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: STDDEV(age) FROM people
+
+SELECT VARIANCE(age) FROM people
+--> 0A000 the aggregate VARIANCE(age) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: VARIANCE(age) FROM people
+
+SELECT VAR_POP(age) FROM people
+--> 0A000 the aggregate VAR_POP(age) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: VAR_POP(age) FROM people
+
+SELECT CORR(age, income) FROM people
+--> 0A000 the aggregate CORR(age, income) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: CORR(age, income) FROM people
+
+SELECT COVAR_POP(age, income) FROM people
+--> 0A000 the aggregate COVAR_POP(age, income) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: COVAR_POP(age, income) FROM pe
+
+SELECT REGR_SLOPE(age, income) FROM people
+--> 0A000 the aggregate REGR_SLOPE(age, income) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: REGR_SLOPE(age, income) FROM p
+
+SELECT SKEWNESS(age) FROM people
+--> 0A000 the aggregate SKEWNESS(age) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 7: SKEWNESS(age) FROM people
+
+SELECT ENTROPY(city) FROM people
+--> 0A000 the function ENTROPY isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 7: ENTROPY(city) FROM people
+
+SELECT FSUM(income) FROM people
+--> 0A000 the function FSUM isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 7: FSUM(income) FROM people
+
+SELECT FAVG(income) FROM people
+--> 0A000 the function FAVG isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 7: FAVG(income) FROM people
+
+SELECT KAHAN_SUM(income) FROM people
+--> 0A000 the function KAHAN_SUM isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 7: KAHAN_SUM(income) FROM people
+
+SELECT SUM_NO_OVERFLOW(age) FROM people
+--> 0A000 the function SUM_NO_OVERFLOW isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 7: SUM_NO_OVERFLOW(age) FROM peop
+
+SELECT COUNT(DISTINCT city) FROM people
+--> 0A000 COUNT(DISTINCT city): COUNT(DISTINCT …) isn't supported
+--> hint: count per group: GROUP BY a declared key
+--> at 7: COUNT(DISTINCT city) FROM peop
+
+SELECT COUNT(DISTINCT city, age) FROM people
+--> 0A000 COUNT(DISTINCT CASE WHEN city IS NULL THEN NULL WHEN age IS…: COUNT(DISTINCT …) isn't supported
+--> hint: count per group: GROUP BY a declared key
+--> at 7: COUNT(DISTINCT city, age) FROM
+
+SELECT COUNT(city, age) FROM people
+--> 0A000 COUNT(city, age) has more than one argument
+--> hint: write COUNT(*) or COUNT(x)
+--> at 7: COUNT(city, age) FROM people
+
+SELECT SUM(DISTINCT age) FROM people
+--> 0A000 SUM(DISTINCT age): DISTINCT inside an aggregate isn't supported
+--> hint: use SUM(…) without DISTINCT
+--> at 7: SUM(DISTINCT age) FROM people
+
+SELECT AVG(DISTINCT age) FROM people
+--> 0A000 AVG(DISTINCT age): DISTINCT inside an aggregate isn't supported
+--> hint: use AVG(…) without DISTINCT
+--> at 7: AVG(DISTINCT age) FROM people
+
+SELECT SUM(age ORDER BY income) FROM people
+--> 0A000 SUM(age ORDER BY income) isn't supported
+--> hint: write SUM(expression)
+--> at 7: SUM(age ORDER BY income) FROM
+
+SELECT AVG(age ORDER BY income) FROM people
+--> 0A000 AVG(age ORDER BY income) isn't supported
+--> hint: write AVG(expression)
+--> at 7: AVG(age ORDER BY income) FROM
+
+SELECT SUM(age, 1) FROM people
+--> 42601 the statement isn't valid SQL near )
+--> hint: SELECT COUNT(*) FROM …
+--> at 17: ) FROM people
+
+SELECT SUM() FROM people
+--> 42601 the statement isn't valid SQL near )
+--> hint: SELECT COUNT(*) FROM …
+--> at 11: ) FROM people
+
+SELECT SUM(*) FROM people
+--> 42501 * stands for private rows, which are never returned
+--> hint: name columns inside COUNT, SUM or AVG
+--> at 11: *) FROM people
+
+SELECT SUM(SUM(age)) FROM people
+--> 0A000 SUM(SUM(age)) nests aggregates
+--> hint: aggregate in a subquery first
+--> at 7: SUM(SUM(age)) FROM people
+
+SELECT SUM(COUNT(*) + age) FROM people
+--> 0A000 SUM(COUNT(*) + age) nests aggregates
+--> hint: aggregate in a subquery first
+--> at 7: SUM(COUNT(*) + age) FROM peopl
+
+SELECT COUNT(*) FILTER (WHERE COUNT(*) > 1) FROM people
+--> 0A000 COUNT(*) FILTER(WHERE COUNT(*) > 1) nests aggregates
+--> hint: aggregate in a subquery first
+--> at 7: COUNT(*) FILTER (WHERE COUNT(*
+
+SELECT SUM(age) FILTER (WHERE age) FROM people
+--> 0A000 age is used as a condition but is not boolean
+--> hint: compare it with a value
+--> at 30: age) FROM people
+
+SELECT SUM(city) FROM people
+--> 0A000 SUM(city) needs a number, not text
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 11: city) FROM people
+
+SELECT AVG(day) FROM people
+--> 0A000 AVG(day) needs a number, not date
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 11: day) FROM people
+
+SELECT SUM(wealth) FROM people
+--> 22023 SUM(wealth) needs bounds: column wealth of people has no bounds
+--> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: LEAST(GREATEST(wealth, 0), 100), or WHERE wealth BETWEEN 0 AND 100
+--> at 11: wealth) FROM people
+
+SELECT AVG(wealth * 2) FROM people
+--> 22023 AVG(wealth * 2) needs bounds: column wealth of people has no bounds
+--> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: LEAST(GREATEST(wealth, 0), 100), or WHERE wealth BETWEEN 0 AND 100
+--> at 11: wealth * 2) FROM people
+
+SELECT SUM(age / n) FROM people
+--> 22023 SUM(age / n) needs bounds: no bounds follow from the policy for age / n
+--> hint: clip it in the query: LEAST(GREATEST(age / n, 0), 100)
+--> at 11: age / n) FROM people
+
+SELECT SUM(1 / (age - 50)) FROM people
+--> 22023 SUM(1 / (age - 50)) needs bounds: no bounds follow from the policy for 1 / (age - 50)
+--> hint: clip it in the query: LEAST(GREATEST(1 / (age - 50), 0), 100)
+--> at 11: 1 / (age - 50)) FROM people
+
+SELECT SUM(LENGTH(note)) FROM people
+--> 22023 SUM(LENGTH(note)) needs bounds: no bounds follow from the policy for LENGTH(note)
+--> hint: clip it in the query: LEAST(GREATEST(LENGTH(note), 0), 100)
+--> at 11: LENGTH(note)) FROM people
+
+SELECT AVG(CAST(note AS INTEGER)) FROM people
+--> 22023 AVG(CAST(note AS INT)) needs bounds: no bounds follow from the policy for CAST(note AS INT)
+--> hint: clip it in the query: LEAST(GREATEST(CAST(note AS INT), 0), 100)
+--> at 16: note AS INTEGER)) FROM people
+
+SELECT SUM(LN(n)) FROM people
+--> 22023 SUM(LN(n)) needs bounds: no bounds follow from the policy for LN(n)
+--> hint: clip it in the query: LEAST(GREATEST(LN(n), 0), 100)
+--> at 11: LN(n)) FROM people
+
+SELECT SUM(serial * serial) FROM people
+--> 22023 serial * serial could overflow: column serial of people has no bounds
+--> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: LEAST(GREATEST(serial, 0), 100), or WHERE serial BETWEEN 0 AND 100
+--> at 11: serial * serial) FROM people
+
+SELECT SUM(GREATEST(wealth, 0)) FROM people
+--> 22023 SUM(GREATEST(wealth, 0)) needs bounds: column wealth of people has no bounds
+--> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: LEAST(GREATEST(wealth, 0), 100), or WHERE wealth BETWEEN 0 AND 100
+--> at 20: wealth, 0)) FROM people
+
+SELECT SUM(age) FROM people WHERE wealth > (SELECT AVG(wealth) FROM people)
+--> 0A000 a subquery inside an expression over private rows isn't supported
+--> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
+--> at 51: AVG(wealth) FROM people)

@@ -1,0 +1,107 @@
+-- What other dialects add.
+
+-- dialect: postgres
+SELECT note::uuid, COUNT(*) FROM people GROUP BY 1
+--> 0A000 a cast to UUID isn't supported over private rows
+--> hint: cast to BOOLEAN, INTEGER, BIGINT, DECIMAL, DOUBLE, DATE or TIMESTAMP
+--> at 7: note::uuid, COUNT(*) FROM peop
+
+-- dialect: postgres
+SELECT COUNT(*) FROM people WHERE note ~* 'a+'
+--> 0A000 the function REGEXP_MATCHES(note, 'a+', 'i') isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 34: note ~* 'a+'
+
+-- dialect: postgres
+SELECT COUNT(*) FROM people WHERE ctid IS NULL
+--> 42703 column ctid does not exist in people
+--> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> at 34: ctid IS NULL
+
+-- dialect: postgres
+SELECT COUNT(*) FROM people WHERE pg_sleep(10) IS NULL
+--> 0A000 the function PG_SLEEP isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 34: pg_sleep(10) IS NULL
+
+-- dialect: postgres
+SELECT COUNT(*) FROM generate_series(1, 10)
+--> 0A000 GENERATE_SERIES(1, 10) is a table function, which isn't supported
+--> hint: read tables of the policy
+--> at 21: generate_series(1, 10)
+
+-- dialect: postgres
+SELECT xmlagg(note) FROM people
+--> 0A000 the function XMLAGG isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 7: xmlagg(note) FROM people
+
+-- dialect: postgres
+SELECT COUNT(*) FROM ONLY people
+--> 0A000 ONLY isn't supported here
+--> hint: leave it out
+--> at 26: people
+
+-- dialect: postgres
+COPY people TO STDOUT
+--> 0A000 COPY is not a query: only SELECT and EXPLAIN SELECT are answered
+--> hint: write SELECT COUNT(*) FROM …
+--> at 0: COPY people TO STDOUT
+
+-- dialect: bigquery
+SELECT APPROX_TOP_COUNT(city, 3) FROM people
+--> 0A000 part of this bigquery query has no equivalent
+--> hint: write it in plainer SQL
+
+-- dialect: bigquery
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM people
+--> 42601 the statement isn't valid SQL near WITH
+--> hint: SELECT COUNT(*) FROM …
+--> at 7: WITH DIFFERENTIAL_PRIVACY OPTI
+
+-- dialect: bigquery
+SELECT COUNT(*) FROM `secret.people`
+--> 42P01 table "secret"."people" does not exist
+--> hint: tables of this policy: cities, people, visits
+--> at 7: COUNT(*) FROM `secret.people`
+
+-- dialect: bigquery
+SELECT AS STRUCT COUNT(*) FROM people
+--> 0A000 {'count': number_0} isn't supported
+--> hint: use plain SQL over the released numbers
+--> at 10: STRUCT COUNT(*) FROM people
+
+-- dialect: bigquery
+SELECT COUNT(*) FROM people, UNNEST([1, 2])
+--> 0A000 UNNEST([1, 2]) isn't a table
+--> hint: declared tables: cities, people, visits
+--> at 29: UNNEST([1, 2])
+
+-- dialect: spark
+SELECT collect_list(note) FROM people
+--> 0A000 the aggregate ARRAY_AGG(note) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 20: note) FROM people
+
+-- dialect: spark
+SELECT percentile(age, 0.5) FROM people
+--> 0A000 the aggregate QUANTILE(age, 0.5) isn't supported
+--> hint: use COUNT, SUM or AVG
+--> at 18: age, 0.5) FROM people
+
+-- dialect: spark
+SELECT COUNT(*) FROM people LATERAL VIEW explode(array(1, 2)) AS x
+--> 0A000 UNNEST([1, 2]) AS _t0(x) isn't a table
+--> hint: declared tables: cities, people, visits
+--> at 49: array(1, 2)) AS x
+
+-- dialect: spark
+SELECT TRANSFORM(age) USING 'cat' FROM people
+--> 0A000 part of this spark query has no equivalent
+--> hint: write it in plainer SQL
+
+-- dialect: spark
+SELECT COUNT(*) FROM csv.`/etc/passwd`
+--> 42P01 table csv."/etc/passwd" does not exist
+--> hint: tables of this policy: cities, people, visits
+--> at 21: csv.`/etc/passwd`
