@@ -1,0 +1,151 @@
+"""What every aggregate must keep, whichever it is: the package's scan finds them, new ones come in by themselves."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import sqlglot
+from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, make_policy, realised_loss, record
+from tests.seeded import SeededBytes
+
+from dpsql import aggregates
+from dpsql.aggregates.aggregate import INDEXED, Basis, Grid, Way
+from dpsql.expressions.compiler import Typed
+from dpsql.policy import ColumnType, Kind
+from dpsql.privacy.noise import SystemNoise
+from dpsql.privacy.sensitivity import joint_bound
+from dpsql.valueset import Interval, ValueSet
+
+GRIDS = [
+    Grid(Fraction(low), Fraction(grain), cells)
+    for low, grain, cells in [(0, 1, 7), (100, 1, 10), (-5, 1, 10), (-50, 1, 40), (-3, 1, 1), (-20, 2, 10), (7, 7, 1)]
+] + [Grid(Fraction(100), Fraction(1, 4), 40)]
+CONSTANTS = [Grid(Fraction(3), Fraction(3), 0), Grid(Fraction(0), Fraction(1), 0), Grid(Fraction(-2), Fraction(2), 0)]
+KINDS = [ColumnType(Kind.INTEGER), ColumnType(Kind.DOUBLE)]
+
+
+def _rows(grid: Grid) -> list[tuple[int, int]]:
+    """(present, index) of every row that passes a filter: without a value, or with each index."""
+    return [(0, 0), *((1, i) for i in range(grid.cells + 1))]
+
+
+def _ways(name: str, grid: Grid, kind: ColumnType) -> tuple[Way, ...]:
+    argument = Typed(sqlglot.exp.column("x"), ValueSet(kind, Interval(grid.lower, grid.upper)))
+    found = list(aggregates.named(name).ways(argument, grid))
+    if name == "count":
+        found += aggregates.named(name).ways(None, grid)
+    return tuple(way for way in found if grid.cells or way.basis not in INDEXED)
+
+
+CASES = [(name, grid, kind) for name in aggregates.found() for grid in (*GRIDS, *CONSTANTS) for kind in KINDS]
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("basis", Basis)
+def test_no_row_moves_a_basis_by_more_than_its_bound(basis: Basis, grid: Grid) -> None:
+    parts = basis.parts(grid)
+    moved = [sum(Fraction(abs(p.of_row(*row)), p.unit) for p in parts) for row in _rows(grid)]
+    assert max(moved) <= 1
+    assert joint_bound(parts, grid.cells) == max(moved)
+    if basis is not Basis.ROWS and "nulls" not in {p.name for p in parts}:
+        assert moved[0] == 0, "a row without a value moves nothing"
+
+
+def _exact(way: Way, grid: Grid, rows: list[tuple[int, int]]) -> dict[str, np.ndarray]:
+    return {
+        p.name: np.array([sum(p.of_row(*row) for row in rows)], dtype=np.int64) for p in way.basis.parts(grid)
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "grid", "kind"), CASES)
+def test_without_noise_the_number_is_exact(name: str, grid: Grid, kind: ColumnType) -> None:
+    if kind.kind is Kind.INTEGER and grid.grain.denominator != 1:
+        pytest.skip("integers have whole grains")
+    for rows in [[], [(0, 0)], _rows(grid), _rows(grid)[-1:] * 5, [*_rows(grid), *_rows(grid)[:2]]]:
+        values = [grid.lower + i * grid.grain for present, i in rows if present]
+        for way in _ways(name, grid, kind):
+            (number,) = way.combine(_exact(way, grid, rows), grid)
+            if name == "count":
+                assert number in (len(values), len(rows)) if way.basis is Basis.ROWS else number == len(values)
+            elif name == "sum":
+                assert Fraction(number) == pytest.approx(sum(values)) if values else number == 0
+            elif values:
+                assert number == pytest.approx(float(sum(values) / len(values)))
+            else:
+                assert float(grid.lower) <= number <= float(grid.upper)
+
+
+@pytest.mark.parametrize(("name", "grid", "kind"), CASES)
+def test_half_widths_hold_what_they_promise(name: str, grid: Grid, kind: ColumnType) -> None:
+    if kind.kind is Kind.INTEGER and grid.grain.denominator != 1:
+        pytest.skip("integers have whole grains")
+    draws, epsilon, level = 4_000, Fraction(1, 3), 0.95
+    rows = _rows(grid) * 30
+    for number, way in enumerate(_ways(name, grid, kind)):
+        source = SystemNoise(SeededBytes(number + 1))
+        exact = _exact(way, grid, rows)
+        noisy = {
+            p.name: exact[p.name] + source.laplace(p.unit / epsilon, draws) for p in way.basis.parts(grid)
+        }  # fmt: skip
+        values = way.combine(noisy, grid).astype(float)
+        truth = float(way.combine(exact, grid)[0])
+        widths: Any = way.half_width(1 / epsilon, grid, level) if way.half_width else None
+        if widths is None:
+            assert way.half_widths is not None
+            widths = way.half_widths(noisy, 1 / epsilon, grid, level)
+        covered = float(np.mean(np.abs(values - truth) <= widths))
+        assert covered >= 0.94, (way.basis, covered)
+
+
+# ---------------------------------------------------------------------------------------------- in SQL
+
+BOUNDS = [(100, 110), (-5, 20), (-50, -10), (3, 3), (0, 1), (0, 0)]
+TYPES = {"integer": "BIGINT", "double": "DOUBLE", '"decimal(10,2)"': "DECIMAL(38,2)"}
+VICTIMS = {
+    "integer": ("NULL", "0", "9223372036854775807", "(-9223372036854775807 - 1)", "105", "-7", "3", "100", "110"),
+    "double": ("NULL", "'NaN'::DOUBLE", "'inf'::DOUBLE", "'-inf'::DOUBLE", "0", "-0.0", "1e308", "-1e308", "105.3",
+               "99.9999", "5e-324", "-20", "3"),
+    '"decimal(10,2)"': ("NULL", "0", "9" * 36 + ".99", "-" + "9" * 36 + ".99", "105.55", "-20.01", "3"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("bounds", "type_"), list(itertools.product(BOUNDS, TYPES)))
+def test_no_value_moves_a_release_by_more_than_it_is_charged(bounds: tuple[int, int], type_: str) -> None:
+    policy = make_policy(
+        f"  t:\n    source: t.parquet\n    unit: row\n    columns:\n"
+        f"      v: {{type: {type_}, bounds: [{bounds[0]}, {bounds[1]}], nullable: true}}\n"
+    )
+    made = bench(policy, {"t": {"v": TYPES[type_]}}, RecordingNoise())
+    calls = [f"{name.upper()}(v)" for name in aggregates.found()]
+    lists = [*calls, ", ".join(calls), "COUNT(*), " + ", ".join(calls), "COUNT(*), SUM(v)", "AVG(v * v - v), SUM(-v)"]
+    for listed in lists:
+        sql = f"SELECT {listed} FROM t"
+        compiled = made.session.plan(sql, epsilon="0.5")
+        made.engine.set_rows("t", [])
+        without = record(made, sql, "0.5")
+        for victim in VICTIMS[type_]:
+            made.engine.set_rows("t", [(victim,)])
+            run = record(made, sql, "0.5")
+            assert run.answer == without.answer
+            assert realised_loss(compiled.plan, without, run) <= Fraction("0.5")
+
+
+def _zero() -> Bench:
+    policy = make_policy(
+        "  t:\n    source: t.parquet\n    unit: row\n    columns:\n"
+        "      v: {type: integer, bounds: [100, 110], nullable: true}\n"
+    )
+    return bench(policy, {"t": {"v": "BIGINT"}}, ZeroNoise())
+
+
+def test_a_value_outside_its_bounds_counts_as_the_nearer_bound() -> None:
+    made = _zero()
+    made.engine.set_rows("t", [("NULL",), ("0",), ("9223372036854775807",), ("105",)])
+    row = made.ask("SELECT SUM(v), COUNT(v), COUNT(*), AVG(v) FROM t", 10**9).rows[0]
+    assert row[:3] == (315, 3, 4)
+    assert math.isclose(row[3], 105)
