@@ -47,6 +47,8 @@ class Statement:
 
 def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes) -> Statement:
     """Parse one statement; raises ParseError, InvalidParameter or UnsupportedQuery."""
+    if not sql.isprintable() and any("\ud800" <= c <= "\udfff" for c in sql):
+        raise ParseError("the statement holds half a character (a lone surrogate)", hint="send valid Unicode text")
     if len(sql) > MAX_CHARACTERS:
         raise ParseError(f"the statement has {len(sql)} characters; at most {MAX_CHARACTERS} are allowed")
     tokens, explain, offset = _take_explain(_tokens(sql, dialect), sql, dialect)
