@@ -173,8 +173,9 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         )
         for part in number["parts"]:
             lines.append(f"    {part['name']}: Δf {plain(part['sensitivity'])}, scale {plain(part['scale'])}")
-    lines += ["  inner SQL (on the private engine):", f"    {release['inner_sql']}"]
-    return lines
+    if not release["inner_sql"]:
+        return [*lines, "  the declared keys are listed: nothing is read, nothing is charged"]
+    return [*lines, "  inner SQL (on the private engine):", f"    {release['inner_sql']}"]
 
 
 def half_width_text(number: dict[str, Any]) -> str:

@@ -96,14 +96,16 @@ class Plan:
 def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) -> Plan:
     """Split ε over the statement's releases, and each share over the bases of least total variance."""
     check_epsilon(settings, epsilon)
-    if not query.releases:
-        return Plan((), query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)))
+    counting = sum(bool(release.calls) for release in query.releases)
+    if not counting:
+        listed = tuple(_plan_release(release, Fraction(0)) for release in query.releases)
+        return Plan(listed, query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)))
     if len(query.releases) > MAX_RELEASES:
         raise UnsupportedQuery(
             f"the query aggregates private rows in {len(query.releases)} places; at most {MAX_RELEASES} are allowed",
             hint="ask several queries",
         )
-    share = epsilon / len(query.releases)
+    share = epsilon / counting
     releases = tuple(_plan_release(release, share) for release in query.releases)
     charge = PrivacyLoss(max(epsilon, settings.min_epsilon))
     return Plan(releases, query.outer, query.public_tables, epsilon, charge)
@@ -137,6 +139,8 @@ class _Choice:
 
 
 def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
+    if not query.calls:
+        return ReleasePlan(query, (), (), Fraction(0))
     if len(query.calls) > MAX_CALLS:
         raise UnsupportedQuery(
             f"the query has {len(query.calls)} aggregates; at most {MAX_CALLS} are allowed", hint="ask several queries"

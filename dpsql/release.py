@@ -62,6 +62,11 @@ def release(
     return NoisyRows(columns)
 
 
+def listed(plan: ReleasePlan) -> NoisyRows:
+    """A release of no numbers: the declared keys, from the policy alone."""
+    return NoisyRows(key_columns(plan))
+
+
 def _noisy_parts(
     basis: BasisPlan,
     exact: ExactRows,

@@ -28,7 +28,7 @@ from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
 from dpsql.privacy.noise import NoiseSource, SystemNoise
 from dpsql.query import half_width_name, number_name, release_name
-from dpsql.release import LEVEL, NoisyRows, key_columns, release
+from dpsql.release import LEVEL, NoisyRows, key_columns, listed, release
 from dpsql.result import Privacy, Result, ResultColumn
 from dpsql.rewrite.inner import Inner, inner_query
 from dpsql.rewrite.outer import direct_numbers, direct_release, render, total, with_half_widths, without_clock
@@ -86,9 +86,10 @@ class Session:
         compiled, scratch, version = self._compile(sql, parameters, asked)
         if compiled.explain is not None:
             return self._explained(compiled, analyst)
-        if not compiled.plan.releases:
+        if not compiled.plan.epsilon:
             left = self.ledger.remaining(analyst, self.policy.budget)
-            return self._result(compiled, scratch, {}, analyst, Fraction(0), left)
+            keys = {release_name(i): listed(r) for i, r in enumerate(compiled.plan.releases)}
+            return self._result(compiled, scratch, keys, analyst, Fraction(0), left)
         for _ in range(ATTEMPTS):
             with self.engine.transaction() as transaction:
                 answer = self._release(sql, compiled, transaction, analyst) if transaction.version == version else None
@@ -105,9 +106,14 @@ class Session:
         plan = compiled.plan
         receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
         with self._counting_failure(receipt, analyst):
-            exact = [transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts) for inner in compiled.inner]
+            exact = [
+                transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts) if inner.terms else None
+                for inner in compiled.inner
+            ]
             noisy = {
-                release_name(i): release(rows, part, inner, self._noise, counts=self.policy.counts)
+                release_name(i): listed(part)
+                if rows is None
+                else release(rows, part, inner, self._noise, counts=self.policy.counts)
                 for i, (rows, part, inner) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))
             }
         return noisy, receipt

@@ -132,3 +132,21 @@ def test_a_failure_that_cannot_be_recorded_is_logged(
     with caplog.at_level(logging.ERROR, "dpsql"), pytest.raises(EngineError, match="1234"):
         session.execute(QUERY, epsilon=ONE, analyst="alice")
     assert "the failure of charge 1 could not be recorded" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT DISTINCT age > 35 AS older FROM people", "SELECT age > 35 FROM people GROUP BY 1"]
+)
+def test_listing_the_groups_reads_and_charges_nothing(session: Session, query: str) -> None:
+    fail(session, ValueError("read"))
+    assert session.execute(query, epsilon=ONE, analyst="alice").rows == [(False,), (True,)]
+    assert session.ledger.totals().count == 0
+
+
+def test_groups_listed_beside_a_release(session: Session) -> None:
+    query = "SELECT DISTINCT age > 35 AS older FROM people ORDER BY (SELECT COUNT(*) FROM people), older DESC"
+    result = session.execute(query, epsilon=ONE, analyst="alice")
+    assert result.rows == [(True,), (False,)] and result.privacy.epsilon_charged == 1
+    fail(session, ValueError("read"))
+    with pytest.raises(InternalError):
+        session.execute(query, epsilon=ONE, analyst="alice")

@@ -19,6 +19,14 @@ _REFUSALS: dict[type[exp.Expr], str] = {
     exp.Min: "the smallest value is one person's value; count rows below a bound: COUNT(*) FILTER (WHERE x < 10)",
     exp.Max: "the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)",
 }
+_OTHER_NAMES = frozenset(
+    """any_value approx_top_k arbitrary arg_max_null arg_max_nulls_last arg_min_null arg_min_nulls_last argmax argmin
+    bitstring_agg combine_aggr covar_pop covar_samp decimal_average entropy favg fsum histogram_exact kahan_sum kurtosis
+    kurtosis_pop list listagg lttb mad max_by min_by product quantile regr_avgx regr_avgy regr_count regr_intercept
+    regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem skewness std stdev sum_no_overflow sumkahan var
+    var_pop var_samp""".split()
+)
+"""Aggregates, here and elsewhere, that the parser may have no node class for."""
 _GENERAL_HINT = "use COUNT, SUM or AVG"
 
 
@@ -45,6 +53,8 @@ def _by_node() -> dict[type[exp.Expr], Aggregate]:
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node is an aggregate function call, supported or not, with its FILTER if it has one."""
     if isinstance(node, (exp.Filter, exp.WithinGroup)):
+        return True
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _OTHER_NAMES:
         return True
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.Window)
 

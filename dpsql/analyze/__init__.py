@@ -23,7 +23,7 @@ __all__ = ["analyze"]
 
 def analyze(tree: exp.Expr, policy: Policy, *, today: dt.date) -> Query:
     """The releases and the outer query of one statement, or a refusal."""
-    analyzer = Analyzer(policy, today)
+    analyzer = Analyzer(policy, today, tree)
     relation = analyzer.query(tree, {})
     if isinstance(relation, Private):
         raise analyzer.rows_refused(tree, relation)

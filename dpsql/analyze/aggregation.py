@@ -41,9 +41,21 @@ def aggregate_calls(node: exp.Select) -> Iterator[exp.Expr]:
         stack += children(top)
 
 
+def lists_keys(node: exp.Select) -> bool:
+    """SELECT DISTINCT without aggregates: the same as GROUP BY its columns."""
+    distinct = node.args.get("distinct")
+    stars = any(isinstance(item, exp.Star) or isinstance(item.this, exp.Star) for item in node.expressions)
+    plain = distinct is not None and not distinct.args.get("on") and not stars
+    return plain and not any(True for _ in aggregate_calls(node))
+
+
 @dataclass(slots=True)
 class ReleaseBuilder:
-    """Splits one aggregating SELECT into a release and the SELECT over its noisy numbers."""
+    """Splits one aggregating SELECT into a release and the SELECT over its noisy numbers.
+
+    A SELECT without aggregates that stands at the root and names groups only (GROUP BY or DISTINCT) is a release of no
+    numbers: it lists the declared keys, from the policy, and reads nothing.
+    """
 
     analyzer: Analyzer
     node: exp.Select
@@ -67,10 +79,10 @@ class ReleaseBuilder:
         self.analyzer.releases.append(None)  # type: ignore[arg-type]  # hold the place: subqueries add theirs
         index = len(self.analyzer.releases) - 1
         outer = self._outer(name)
-        if not self.calls:
+        if not self.calls and self.node is not self.analyzer.root:
             raise refuse(
                 self.node,
-                "this GROUP BY has no aggregate, so it would only list public keys",
+                "a subquery that only lists the groups of a private table would list its public keys",
                 "add an aggregate such as COUNT(*)",
             )
         release = ReleaseQuery(
@@ -89,6 +101,8 @@ class ReleaseBuilder:
     def _group_items(self) -> Iterator[exp.Expr]:
         group = self.node.args.get("group")
         if group is None:
+            if lists_keys(self.node):
+                yield from (item.this if isinstance(item, exp.Alias) else item for item in self.node.expressions)
             return
         for part in ("rollup", "cube", "grouping_sets", "totals"):
             if group.args.get(part):
@@ -174,7 +188,7 @@ class ReleaseBuilder:
         if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
             return self.analyzer.derived(node, self.env)
         if isinstance(node, exp.Column):
-            if aliases and not node.table and node.name.lower() in self.aliases and self.scope.lookup(node) is None:
+            if aliases and not node.table and node.name.lower() in self.aliases:
                 return node.copy()
             raise self._ungrouped(node)
         return rebuilt(node, again)

@@ -31,8 +31,8 @@ def key_of(compiler: Compiler, node: exp.Expr, text: str) -> Key:
         raise refuse(node, f"the group key {text} is the same for every row", "leave it out of GROUP BY")
     as_key = compiler.with_columns({**compiler.columns, **{n: _key_leaf(s) for n, s in leaves.items()}})
     typed = compiler.value(node)
-    null = as_key.value(node).set.nullable  # not where NULL only follows from a column whose NULL is no key
-    typed = Typed(typed.sql, replace(typed.set, nullable=null), typed.raw)
+    keyed = as_key.value(node).set  # knows where NULL is no key, and takes no grain from a floating-point column
+    typed = Typed(typed.sql, replace(typed.set, nullable=keyed.nullable, grain=keyed.grain), typed.raw)
     size = typed.set.domain_size()
     if size is None or size > MAX_CELLS:
         raise _infinite_key(as_key, node, text, typed.set, size)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dpsql.analyze.aggregation import ReleaseBuilder, aggregate_calls
+from dpsql.analyze.aggregation import ReleaseBuilder, aggregate_calls, lists_keys
 from dpsql.analyze.filters import compiler_of
 from dpsql.analyze.relations import (
     Derived,
@@ -48,6 +48,7 @@ class Analyzer:
 
     policy: Policy
     today: dt.date
+    root: exp.Expr
     releases: list[ReleaseQuery] = field(default_factory=list)
     public_tables: set[str] = field(default_factory=set)
     size: Size = field(default_factory=Size)
@@ -289,7 +290,8 @@ class Analyzer:
             condition = scope.resolved(node.args["where"].this)
             where = (*where, *connector_terms(unparenthesised(condition), exp.And))
         source = replace(source, where=where)
-        if node.args.get("group") or any(True for _ in aggregate_calls(node)):
+        listing = node is self.root and lists_keys(node)
+        if node.args.get("group") or listing or any(True for _ in aggregate_calls(node)):
             return ReleaseBuilder(self, node, replace(scope, source=source), env).build()
         return self._projection(node, replace(scope, source=source))
 

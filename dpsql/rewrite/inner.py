@@ -74,8 +74,10 @@ class Inner:
 def inner_query(release: ReleasePlan, relation: exp.Expr, physical: Mapping[str, str]) -> Inner:
     """The inner query of a release over `relation`, the engine's name of its table.
 
-    `physical` gives the engine's own type of each column, by lower-case name.
+    `physical` gives the engine's own type of each column, by lower-case name. A release of no numbers has none.
     """
+    if not release.bases:
+        return Inner("", 0, ())
     builder = _Builder(release, relation, physical)
     return Inner(builder.query().sql("duckdb", comments=False, copy=False), len(release.query.keys), builder.terms)
 

@@ -124,7 +124,11 @@ def _check_words(tree: exp.Expr, text: str) -> None:
         if following.token_type is not TokenType.L_PAREN or token.token_type is TokenType.IDENTIFIER:
             continue
         word = token.text
-        if not (word[:1].isalpha() or word[:1] == "_") or word.upper() in _SYNTAX or word.lower() in FUNCTIONS:
+        if (
+            not (word[:1].isalpha() or word[:1] == "_")
+            or set(word.upper().split()) <= _SYNTAX
+            or word.lower() in FUNCTIONS
+        ):
             continue
         raise UnsupportedQuery(
             f"the function {word.lower()} isn't on the list of functions allowed over released numbers",

@@ -101,8 +101,8 @@ SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM people
 --> at 7: PERCENTILE_CONT(0.5) WITHIN GR
 
 SELECT PRODUCT(age) FROM people
---> 0A000 the function PRODUCT isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> 0A000 the aggregate PRODUCT(age) isn't supported
+--> hint: use COUNT, SUM or AVG
 --> at 7: PRODUCT(age) FROM people
 
 SELECT BIT_XOR(age) FROM people
@@ -156,28 +156,28 @@ SELECT SKEWNESS(age) FROM people
 --> at 7: SKEWNESS(age) FROM people
 
 SELECT ENTROPY(city) FROM people
---> 0A000 the function ENTROPY isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> 0A000 the aggregate ENTROPY(city) isn't supported
+--> hint: use COUNT, SUM or AVG
 --> at 7: ENTROPY(city) FROM people
 
 SELECT FSUM(income) FROM people
---> 0A000 the function FSUM isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> 0A000 the aggregate FSUM(income) isn't supported
+--> hint: use COUNT, SUM or AVG
 --> at 7: FSUM(income) FROM people
 
 SELECT FAVG(income) FROM people
---> 0A000 the function FAVG isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> 0A000 the aggregate FAVG(income) isn't supported
+--> hint: use COUNT, SUM or AVG
 --> at 7: FAVG(income) FROM people
 
 SELECT KAHAN_SUM(income) FROM people
---> 0A000 the function KAHAN_SUM isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> 0A000 the aggregate KAHAN_SUM(income) isn't supported
+--> hint: use COUNT, SUM or AVG
 --> at 7: KAHAN_SUM(income) FROM people
 
 SELECT SUM_NO_OVERFLOW(age) FROM people
---> 0A000 the function SUM_NO_OVERFLOW isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> 0A000 the aggregate SUM_NO_OVERFLOW(age) isn't supported
+--> hint: use COUNT, SUM or AVG
 --> at 7: SUM_NO_OVERFLOW(age) FROM peop
 
 SELECT COUNT(DISTINCT city) FROM people

@@ -79,20 +79,20 @@ SELECT COUNT(rowid) FROM people
 --> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
 --> at 13: rowid) FROM people
 
-SELECT DISTINCT city FROM people
+SELECT COUNT(*) FROM (SELECT DISTINCT city FROM people) AS q
 --> 0A000 SELECT DISTINCT over rows of the private table people isn't supported
 --> hint: aggregate first: SELECT … COUNT(*) FROM people GROUP BY …
---> at 16: city FROM people
+--> at 38: city FROM people) AS q
 
 SELECT DISTINCT ON (city) age FROM people
 --> 0A000 SELECT DISTINCT over rows of the private table people isn't supported
 --> hint: aggregate first: SELECT … COUNT(*) FROM people GROUP BY …
 --> at 20: city) age FROM people
 
-SELECT city FROM people GROUP BY city
---> 0A000 this GROUP BY has no aggregate, so it would only list public keys
+SELECT COUNT(*) FROM (SELECT city FROM people GROUP BY city) AS q
+--> 0A000 a subquery that only lists the groups of a private table would list its public keys
 --> hint: add an aggregate such as COUNT(*)
---> at 7: city FROM people GROUP BY city
+--> at 29: city FROM people GROUP BY city
 
 SELECT age FROM people LIMIT 1
 --> 0A000 LIMIT over rows of the private table people isn't supported
