@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 from collections.abc import Sequence
@@ -9,7 +10,9 @@ from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 from dpsql.plan import NumberPlan, Plan, ReleasePlan
+from dpsql.policy import Kind
 from dpsql.query import Key, KeyDomain
+from dpsql.valueset import EPOCH
 
 LEVEL = 0.95
 SHOWN_KEYS = 8
@@ -74,12 +77,22 @@ def _key(key: Key) -> dict[str, Any]:
 
 
 def _shown(domain: KeyDomain) -> list[Any]:
+    """The first keys, as one would write them."""
     if domain.values is not None:
-        shown = [v if isinstance(v, (str, bool)) else _number(Fraction(v or 0)) for v in domain.values[:SHOWN_KEYS]]
+        values = list(domain.values[:SHOWN_KEYS])
     else:
-        numbers = range(domain.first, domain.first + min(domain.count, SHOWN_KEYS))
-        shown = [_number(i * domain.step) for i in numbers]
-    return shown + ([None] if domain.null and domain.size <= SHOWN_KEYS else [])
+        values = [i * domain.step for i in range(domain.first, domain.first + min(domain.count, SHOWN_KEYS))]
+    return [_key_text(v, domain.kind) for v in values] + [None] * (domain.null and domain.size <= SHOWN_KEYS)
+
+
+def _key_text(value: bool | int | Fraction | str | None, kind: Kind) -> Any:
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if kind is Kind.DATE:
+        return (EPOCH + dt.timedelta(days=int(value))).isoformat()
+    if kind is Kind.TIMESTAMP:
+        return (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(value))).isoformat(sep=" ")
+    return _number(Fraction(value))
 
 
 def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
