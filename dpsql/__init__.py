@@ -32,6 +32,7 @@ from dpsql.dbapi import (
     threadsafety,
 )
 from dpsql.errors import (
+    AnalystLocked,
     BudgetExhausted,
     Cancelled,
     DatabaseError,
@@ -63,6 +64,7 @@ __all__ = [
     "NUMBER",
     "ROWID",
     "STRING",
+    "AnalystLocked",
     "Binary",
     "BudgetExhausted",
     "Cancelled",

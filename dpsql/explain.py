@@ -1,18 +1,19 @@
-"""EXPLAIN: what a statement would release, with which noise, at what cost. No data, no charge."""
+"""EXPLAIN: what a statement would release, with which noise, at what cost. No data, no charge.
+
+The half-width of a mean depends on the number of rows with a value, which is private: it is shown as ±c/n.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
-from dpsql.plan import NumberPlan, Plan, ReleasePlan
-from dpsql.policy import Kind
+from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan
 from dpsql.query import Key, KeyDomain
-from dpsql.valueset import EPOCH
 
 LEVEL = 0.95
 SHOWN_KEYS = 8
@@ -77,40 +78,31 @@ def _key(key: Key) -> dict[str, Any]:
 
 
 def _shown(domain: KeyDomain) -> list[Any]:
-    """The first keys, as one would write them."""
+    """The first keys, as JSON values."""
     if domain.values is not None:
-        values = list(domain.values[:SHOWN_KEYS])
+        codes: Iterable[int | str] = domain.codes()[:SHOWN_KEYS]
     else:
-        values = [i * domain.step for i in range(domain.first, domain.first + min(domain.count, SHOWN_KEYS))]
-    return [_key_text(v, domain.kind) for v in values] + [None] * (domain.null and domain.size <= SHOWN_KEYS)
-
-
-def _key_text(value: bool | int | Fraction | str | None, kind: Kind) -> Any:
-    if value is None or isinstance(value, (str, bool)):
-        return value
-    if kind is Kind.DATE:
-        return (EPOCH + dt.timedelta(days=int(value))).isoformat()
-    if kind is Kind.TIMESTAMP:
-        return (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(value))).isoformat(sep=" ")
-    return _number(Fraction(value))
+        codes = range(domain.first, domain.first + min(domain.count, SHOWN_KEYS))
+    labels = [domain.label(code) for code in codes]
+    shown = [str(v) if isinstance(v, dt.date) else v for v in labels]
+    return shown + ([None] if domain.null and domain.size <= SHOWN_KEYS else [])
 
 
 def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
     basis = plan.bases[number.basis]
     grid = basis.grid
-    half_width: float | str | None = None
+    half_width = per_row = None
     if number.way.half_width is not None:
         half_width = number.way.half_width(1 / basis.epsilon, grid, LEVEL)
-    elif grid.cells:
-        half_width = f"about {_significant(_avg_constant(number, plan))} / n, for n rows with a value"
     else:
-        half_width = 0.0
+        per_row = _mean_half_width(basis)
     facts: dict[str, Any] = {
         "call": number.call.text,
         "mechanism": "discrete Laplace",
         "basis": basis.basis.value,
         "epsilon": _number(basis.epsilon),
         "half_width_95": half_width,
+        "half_width_95_times_rows": per_row,
     }
     if grid.cells:
         facts |= {
@@ -133,15 +125,19 @@ def _step(name: str, grain: Fraction) -> Fraction:
     return Fraction(1) if name in ("rows", "present", "nulls") else grain
 
 
-def _avg_constant(number: NumberPlan, plan: ReleasePlan) -> float:
-    """The mean's half-width times n, at the middle of the bounds times √2: an upper bound over all means."""
-    basis = plan.bases[number.basis]
-    width = float(basis.grid.upper - basis.grid.lower)
-    return width * math.log(20) / float(basis.epsilon)
+def _mean_half_width(basis: BasisPlan) -> float:
+    """A mean's half-width times the number of rows with a value, for the worst mean: one at an end of the bounds."""
+    return float(basis.grid.upper - basis.grid.lower) * math.log(20) / float(basis.epsilon)
 
 
-def _significant(value: float) -> str:
-    return f"{value:.3g}"
+def plain(value: float) -> str:
+    """A number with thousands separators and at most six significant digits behind them."""
+    size = abs(value)
+    if size != 0 and not 1e-4 <= size < 1e15:
+        return f"{value:.6g}"
+    places = max(0, 6 - len(str(int(size)))) if size >= 1 else 6
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _text(facts: dict[str, Any]) -> str:
@@ -163,21 +159,32 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         f"epsilon {release['epsilon']:g}, unit {release['unit']}"
     ]
     for key in release["keys"]:
-        values = ", ".join("NULL" if v is None else str(v) for v in key["values"])
+        values = ", ".join(_sql_value(v) for v in key["values"])
         more = ", …" if key["count"] > len(key["values"]) else ""
         lines.append(f"  key {key['expression']}: {key['count']} values from {key['from']}: {values}{more}")
     for number in release["numbers"]:
-        width = number["half_width_95"]
-        shown = f"±{width:.6g}" if isinstance(width, float) else f"± {width}"
         bounds = ""
         if "bounds" in number:
             low, high = number["bounds"]
-            bounds = f", bounds [{low:g}, {high:g}], grain {number['grain']:g}"
+            bounds = f", bounds [{plain(low)}, {plain(high)}], grain {number['grain']:g}"
         lines.append(
-            f"  {number['call']}: {shown} at 95 %{bounds}; {number['mechanism']}, basis {number['basis']}, "
-            f"epsilon {number['epsilon']:g}"
+            f"  {number['call']}: {half_width_text(number)} at 95 %{bounds}; {number['mechanism']}, "
+            f"basis {number['basis']}, epsilon {number['epsilon']:g}"
         )
         for part in number["parts"]:
-            lines.append(f"    {part['name']}: Δf {part['sensitivity']:g}, scale {part['scale']:g}")
+            lines.append(f"    {part['name']}: Δf {plain(part['sensitivity'])}, scale {plain(part['scale'])}")
     lines += ["  inner SQL (on the private engine):", f"    {release['inner_sql']}"]
     return lines
+
+
+def half_width_text(number: dict[str, Any]) -> str:
+    """The half-width of a described number; where it depends on the number of rows, as a formula in n."""
+    if number["half_width_95"] is not None:
+        return f"±{plain(number['half_width_95'])}"
+    return f"±{plain(number['half_width_95_times_rows'])}/n"
+
+
+def _sql_value(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return str(value).lower() if isinstance(value, bool) else str(value)

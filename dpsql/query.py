@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fractions import Fraction
 
 from sqlglot import exp
 
 from dpsql.expressions import Typed
+from dpsql.expressions.literals import MAX_DIGITS
 from dpsql.policy import Kind, Table
-from dpsql.valueset import Literal, ValueSet
+from dpsql.valueset import EPOCH, Literal, ValueSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,24 @@ class KeyDomain:
     @property
     def size(self) -> int:
         return self.count + self.null
+
+    def label(self, code: int | str) -> object:
+        """A key's value as it is printed, from its code. Decimals as exact text, for the reader to cast."""
+        if isinstance(code, str):
+            return code
+        value = code * self.step
+        match self.kind:
+            case Kind.BOOLEAN:
+                return bool(code)
+            case Kind.DATE:
+                return EPOCH + dt.timedelta(days=int(value))
+            case Kind.TIMESTAMP:
+                return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(value))
+            case Kind.DECIMAL:
+                return decimal_text(Fraction(value))
+            case Kind.DOUBLE:
+                return float(value)
+        return int(value)
 
     def codes(self) -> tuple[int | str, ...]:
         """The codes of an explicit list, in order (without NULL)."""
@@ -102,6 +123,12 @@ class Query:
     releases: tuple[ReleaseQuery, ...]
     outer: exp.Expr
     public_tables: frozenset[str]
+
+
+def decimal_text(value: Fraction) -> str:
+    """A finite decimal with all its digits."""
+    scale = next(s for s in range(MAX_DIGITS + 1) if (value * 10**s).denominator == 1)
+    return f"{Decimal(int(value * 10**scale)).scaleb(-scale):f}"
 
 
 def release_name(index: int) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -14,14 +11,12 @@ import numpy.typing as npt
 from dpsql.aggregates.aggregate import Integers
 from dpsql.aggregates.numbers import INT64_MAX, largest
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
-from dpsql.expressions.literals import MAX_DIGITS
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.privacy.noise import NoiseSource
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import KeyDomain, half_width_name, key_name, number_name
 from dpsql.rewrite.inner import Inner
-from dpsql.valueset import EPOCH
 
 Column = npt.NDArray[Any]
 LEVEL = 0.95
@@ -174,7 +169,7 @@ def _labels(domain: KeyDomain) -> Column:
         codes: list[Any] = list(range(domain.first, domain.first + domain.count))
     else:
         codes = list(domain.codes())
-    values = [_label(domain, code) for code in codes] + [None] * domain.null
+    values = [domain.label(code) for code in codes] + [None] * domain.null
     if domain.kind in (Kind.INTEGER, Kind.DOUBLE):
         filled = np.array([0 if v is None else v for v in values], np.int64 if domain.kind is Kind.INTEGER else float)
         return np.ma.masked_array(filled, mask=[v is None for v in values]) if domain.null else filled
@@ -183,27 +178,3 @@ def _labels(domain: KeyDomain) -> Column:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
-
-
-def _label(domain: KeyDomain, code: int | str) -> object:
-    if isinstance(code, str):
-        return code
-    value = code * domain.step
-    match domain.kind:
-        case Kind.BOOLEAN:
-            return bool(code)
-        case Kind.DATE:
-            return EPOCH + dt.timedelta(days=int(value))
-        case Kind.TIMESTAMP:
-            return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(value))
-        case Kind.DECIMAL:
-            return _decimal(Fraction(value))
-        case Kind.DOUBLE:
-            return float(value)
-    return int(value)
-
-
-def _decimal(value: Fraction) -> str:
-    """Exact, as text: a driver would guess the digits of a column of decimals from some of its values."""
-    scale = next(s for s in range(MAX_DIGITS + 1) if (value * 10**s).denominator == 1)
-    return f"{Decimal(int(value * 10**scale)).scaleb(-scale):f}"

@@ -31,7 +31,7 @@ from dpsql.query import half_width_name, number_name, release_name
 from dpsql.release import LEVEL, NoisyRows, key_columns, release
 from dpsql.result import Privacy, Result, ResultColumn
 from dpsql.rewrite.inner import Inner, inner_query
-from dpsql.rewrite.outer import direct_numbers, direct_release, render, with_half_widths, without_clock
+from dpsql.rewrite.outer import direct_numbers, direct_release, render, total, with_half_widths, without_clock
 
 CACHED_PLANS = 256
 ATTEMPTS = 3
@@ -225,7 +225,7 @@ class Session:
         inner = tuple(_inner(r, self.engine) for r in plan.releases)
         tree, extra = with_half_widths(plan)
         samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
-        outer = scratch.bind(render(tree), samples)
+        outer = scratch.bind(render(total(tree)), samples)
         visible = len(outer.names) - len(extra)
         columns = _columns(plan, outer, visible)
         return Compiled(plan, inner, outer, columns, extra, statement.explain)

@@ -77,7 +77,9 @@ ROWS_FROM_NULLABLE = Way(Basis.ENDPOINTS_AND_NULLS, 6.0, _from_endpoints_and_nul
 
 
 def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
-    return (ROW_WAY,) if argument is None else PRESENT_WAYS
+    if argument is None:
+        return (ROW_WAY,)
+    return PRESENT_WAYS if grid.cells else PRESENT_WAYS[:1]
 
 
 AGGREGATE = Aggregate("count", (exp.Count, exp.CountIf), _read, _accept, _ways, lambda _: "BIGINT")

@@ -20,12 +20,16 @@ from dpsql.table import Head, Style, table
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One noisy number at one ε. `refused` says why there is none; `queries` None: no limit."""
+    """One noisy number at one ε; a mean's half-width is known up to the number of rows n, and shown as c/n.
+
+    `refused` says why there is none; `queries` None: no limit.
+    """
 
     epsilon: str
     number: str
     scales: tuple[float, ...] = ()
-    half_width: float | str | None = None
+    half_width: float | None = None
+    half_width_times_rows: float | None = None
     queries: int | None = None
     refused: str | None = None
 
@@ -85,6 +89,7 @@ def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -
             number["call"],
             tuple(dict.fromkeys(float(part["scale"]) for part in number["parts"])),
             number["half_width_95"],
+            number["half_width_95_times_rows"],
             queries,
         )
         for number in numbers
@@ -105,14 +110,19 @@ def _table(choices: list[Choice], style: Style) -> str:
 def _row(choice: Choice) -> list[str]:
     if choice.refused is not None:
         return [choice.epsilon, choice.refused, "", "", "0"]
-    width = choice.half_width
     return [
         choice.epsilon,
         choice.number,
         ", ".join(_short(scale) for scale in choice.scales),
-        "" if width is None else width if isinstance(width, str) else _short(width),
+        _width(choice),
         "no limit" if choice.queries is None else f"{choice.queries:,}",
     ]
+
+
+def _width(choice: Choice) -> str:
+    if choice.half_width is not None:
+        return _short(choice.half_width)
+    return "" if choice.half_width_times_rows is None else f"{_short(choice.half_width_times_rows)}/n"
 
 
 def _short(value: float) -> str:
@@ -128,6 +138,7 @@ def _json(choices: list[Choice]) -> str:
             "number": choice.number or None,
             "scales": list(choice.scales),
             "half_width_95": choice.half_width,
+            "half_width_95_times_rows": choice.half_width_times_rows,
             "queries_left": 0 if choice.refused else choice.queries,
             "refused": choice.refused,
         }

@@ -97,10 +97,10 @@ def _between(compiler: Compiler, node: exp.Expr) -> Typed:
     return truth(exp.Between(this=paren(value.sql), low=low.sql, high=high.sql), nullable)
 
 
-@handles(exp.In, args="this expressions")
+@handles(exp.In, args="this expressions query field unnest")
 def _in(compiler: Compiler, node: exp.Expr) -> Typed:
     if not node.expressions:
-        raise unsupported(exp.Exists(this=exp.Null()))
+        raise unsupported(node.args.get("query") or node)
     value, *items = _compared(compiler, node, [node.this, *node.expressions])
     nullable = value.set.nullable or any(i.set.nullable for i in items)
     return truth(exp.In(this=paren(value.sql), expressions=[i.sql for i in items]), nullable)

@@ -97,6 +97,23 @@ def render(tree: exp.Expr) -> str:
     return text
 
 
+def total(tree: exp.Expr) -> exp.Expr:
+    """The outer query with casts that give NULL and divisors that are not 0, so that no noisy number makes it fail.
+
+    It would tell nothing, but the answer is paid for.
+    """
+
+    def changed(node: exp.Expr) -> exp.Expr:
+        if type(node) is exp.Cast:
+            return exp.TryCast(this=node.this, to=node.to)
+        constant = isinstance(node.expression, exp.Literal) and node.expression.name.strip("0.") != ""
+        if isinstance(node, (exp.IntDiv, exp.Mod)) and not constant:
+            node.set("expression", exp.Nullif(this=node.expression, expression=exp.Literal.number(0)))
+        return node
+
+    return tree.transform(changed)
+
+
 def _whole(node: exp.Expr | None) -> bool:
     return isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 19
 

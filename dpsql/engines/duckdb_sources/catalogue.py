@@ -17,7 +17,7 @@ NAMED = "database_name = ? AND lower(schema_name) = ? AND lower(table_name) = ?"
 
 def wrong(policy: Policy, line: int, found: str, hint: str | None = None) -> PolicyError:
     """The error for a line of the policy that doesn't fit the data."""
-    where = f"{policy.path}, line {line}" if line else str(policy.path)
+    where = f"{policy.path}:{line}" if line else str(policy.path)
     return PolicyError(f"{where}: {found}", hint=hint)
 
 

@@ -1,0 +1,158 @@
+"""Group keys: their public domain, their code in SQL, and which rows have none of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from dpsql.errors import MissingBounds, UnsupportedQuery
+from dpsql.expressions import Compiler, Typed, refuse
+from dpsql.expressions.literals import DATE, INTEGER, double_sql, literal_sql, paren, try_cast
+from dpsql.expressions.numbers import unbounded_error
+from dpsql.policy import Kind
+from dpsql.query import Key, KeyDomain
+from dpsql.valueset import INT64, ValueSet
+
+MAX_CELLS = 4_000_000
+MAX_LISTED_KEYS = 100_000
+
+
+def key_of(compiler: Compiler, node: exp.Expr, text: str) -> Key:
+    """A GROUP BY expression with its public domain, or a refusal where the domain isn't finite.
+
+    Rows that hold a value outside a column's value set are dropped, not moved into the set: the column's guard sees
+    the raw value. Computations see clipped values, so they can't fail.
+    """
+    leaves = {c.name: compiler.columns[c.name] for c in node.find_all(exp.Column) if c.name in compiler.columns}
+    if not leaves:
+        compiler.value(node)
+        raise refuse(node, f"the group key {text} is the same for every row", "leave it out of GROUP BY")
+    as_key = compiler.with_columns({**compiler.columns, **{n: _key_leaf(s) for n, s in leaves.items()}})
+    typed = compiler.value(node)
+    null = as_key.value(node).set.nullable  # not where NULL only follows from a column whose NULL is no key
+    typed = Typed(typed.sql, replace(typed.set, nullable=null), typed.raw)
+    size = typed.set.domain_size()
+    if size is None or size > MAX_CELLS:
+        raise _infinite_key(as_key, node, text, typed.set, size)
+    domain = _domain(node, text, typed.set)
+    raw = isinstance(node, exp.Column) and typed.kind in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN)
+    # A bare column's domain is its value set: that its code is in the domain is checked once, after the aggregation.
+    guards = [] if raw else [g for n, s in leaves.items() if (g := _leaf_guard(n, s)) is not None]
+    value = exp.column(node.name, quoted=True) if raw else typed.sql
+    return Key(text, _code(value, domain), tuple(guards), domain, typed.set, _origin(node, compiler))
+
+
+def _key_leaf(value_set: ValueSet) -> ValueSet:
+    """A column's value set inside a group key: NULL only where it is a key, and floating-point values on no grain."""
+    grain = None if value_set.kind is Kind.DOUBLE else value_set.grain
+    return replace(value_set, nullable=value_set.null_key, grain=grain)
+
+
+def _leaf_guard(name: str, value_set: ValueSet) -> exp.Expr | None:
+    """Raw column inside its value set, or NULL where it may be: a key such as COALESCE(x, 0) has a value there."""
+    column = exp.column(name, quoted=True)
+    if value_set.values is not None and value_set.kind is not Kind.BOOLEAN:
+        if len(value_set.values) > MAX_LISTED_KEYS:
+            raise UnsupportedQuery(f"column {name} has too many keys to list", hint="group by a bounded integer")
+        listed = [literal_sql(v, value_set.type) for v in value_set.values]
+        inside: exp.Expr = exp.In(this=column, expressions=listed)
+    elif value_set.kind is Kind.BOOLEAN:
+        if value_set.values is not None and len(value_set.values) < 2:
+            inside = exp.In(this=column, expressions=[literal_sql(v, value_set.type) for v in value_set.values])
+        else:
+            return None if value_set.nullable else exp.Not(this=exp.Is(this=column, expression=exp.Null()))
+    elif value_set.bounds.bounded and value_set.kind is not Kind.TEXT:
+        lower, upper = Fraction(value_set.bounds.lower), Fraction(value_set.bounds.upper)
+        inside = exp.Between(
+            this=column,
+            low=literal_sql(_plain(lower), value_set.type),
+            high=literal_sql(_plain(upper), value_set.type),
+        )
+    else:
+        return None
+    if not value_set.nullable:
+        return inside
+    return exp.Paren(this=exp.or_(inside, exp.Is(this=column.copy(), expression=exp.Null())))
+
+
+def _plain(value: Fraction) -> int | Fraction:
+    return int(value) if value.denominator == 1 else value
+
+
+def _domain(node: exp.Expr, text: str, value_set: ValueSet) -> KeyDomain:
+    null, kind = value_set.nullable, value_set.kind
+    step = value_set.grain or Fraction(1)
+    if kind is not Kind.TEXT and value_set.bounds.magnitude >= INT64:
+        raise refuse(node, f"the group key {text} takes values beyond 64 bits", "group by something smaller")
+    if kind is Kind.DOUBLE and step.denominator != 1:
+        raise refuse(
+            node,
+            f"the group key {text} takes fractional floating-point values",
+            "use FLOOR to get whole numbers",
+        )
+    if value_set.values is not None:
+        if kind is Kind.TEXT:
+            return KeyDomain(kind, value_set.values, count=len(value_set.values), null=null)
+        step = Fraction(1, 10 ** (value_set.type.scale or 0))
+        return KeyDomain(kind, value_set.values, 0, step, len(value_set.values), null)
+    size = value_set.domain_size() or 0
+    first = -(-Fraction(value_set.bounds.lower) // step)
+    return KeyDomain(kind, None, int(first), step, size, null)
+
+
+def _code(value: exp.Expr, domain: KeyDomain) -> exp.Expr:
+    """A key as an integer in units of the domain's step; text as it is. Total: NULL where there is no such number."""
+    match domain.kind:
+        case Kind.TEXT:
+            return value
+        case Kind.DATE:
+            return _in_steps(exp.Sub(this=paren(value), expression=literal_sql(0, DATE)), domain)
+        case Kind.TIMESTAMP:
+            return _in_steps(exp.Anonymous(this="epoch_us", expressions=[value]), domain)
+        case Kind.INTEGER:
+            return _in_steps(value, domain)
+        case Kind.DECIMAL | Kind.DOUBLE:
+            in_steps = exp.Div(this=paren(value), expression=double_sql(domain.step))
+            return try_cast(in_steps, "BIGINT")
+    return value
+
+
+def _in_steps(value: exp.Expr, domain: KeyDomain) -> exp.Expr:
+    """An integer in units of the domain's step, of which it is a multiple."""
+    if domain.step == 1:
+        return value
+    return try_cast(exp.IntDiv(this=paren(value), expression=literal_sql(int(domain.step), INTEGER)), "BIGINT")
+
+
+def _origin(node: exp.Expr, compiler: Compiler) -> str:
+    """Where a key's values come from, for EXPLAIN."""
+    if isinstance(node, exp.Column):
+        value_set = compiler.columns[node.name]
+        if value_set.kind is Kind.BOOLEAN:
+            return "boolean"
+        return "listed values" if value_set.values is not None else "bounds"
+    return "value set of the expression"
+
+
+def _infinite_key(compiler: Compiler, node: exp.Expr, text: str, value_set: ValueSet, size: int | None) -> Exception:
+    table = compiler.table
+    if size is not None:
+        return refuse(node, f"the group key {text} has {size} values; at most {MAX_CELLS} are allowed",
+                      f"group by something coarser, such as FLOOR({text} / 1000)")  # fmt: skip
+    if isinstance(node, exp.Column) and value_set.kind is Kind.TEXT:
+        return refuse(
+            node, f"the values of column {node.name} of {table} are private, so they can't be group keys",
+            f"the policy can list tables.{table}.columns.{node.name}.keys, or list them in the query: "
+            f"WHERE {node.name} IN ('a', 'b')", MissingBounds,
+        )  # fmt: skip
+    if isinstance(node, exp.Column) and value_set.kind is Kind.DOUBLE:
+        return refuse(node, f"column {node.name} of {table} holds floating-point numbers, which can't be group keys",
+                      f"group by bins: FLOOR({node.name} / 1000) * 1000")  # fmt: skip
+    for column in node.find_all(exp.Column):
+        leaf = compiler.columns[column.name]
+        if leaf.kind not in (Kind.TEXT, Kind.BOOLEAN) and not leaf.bounds.bounded:
+            return unbounded_error(compiler, node, f"the group key {text} has no finite set of values")
+    return refuse(node, f"the group key {text} has no finite set of values that follows from the policy",
+                  "use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys")  # fmt: skip

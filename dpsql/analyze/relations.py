@@ -1,0 +1,89 @@
+"""What a scope can be: private rows, or a tree over noisy and public numbers; and trees in general."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from dpsql.errors import UnsupportedQuery
+from dpsql.names import output_name
+from dpsql.policy import Table
+
+MAX_NODES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Private:
+    """A per-unit scope: rows of one private table, each row at most once.
+
+    columns  name (lower case) to expression over the table's own columns
+    where    the filters so far, over the table's own columns
+    """
+
+    table: Table
+    columns: dict[str, exp.Expr]
+    where: tuple[exp.Expr, ...] = ()
+    alias: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A scope over noisy and public numbers only, as the tree that the scratch engine runs."""
+
+    tree: exp.Expr
+
+
+Relation = Private | Derived
+Environment = Mapping[str, Relation]
+
+
+@dataclass(slots=True)
+class Size:
+    """Bounds the total size of what substitution produces: subqueries that double an expression grow fast."""
+
+    nodes: int = 0
+
+    def add(self, node: exp.Expr) -> None:
+        self.nodes += sum(1 for _ in node.walk())
+        if self.nodes > MAX_NODES:
+            raise UnsupportedQuery("the query is too large once its subqueries are merged", hint="simplify it")
+
+
+def rebuilt(node: exp.Expr, child: Callable[[exp.Expr], exp.Expr], skip: tuple[str, ...] = ()) -> exp.Expr:
+    """A copy of a node with each child passed through a function."""
+    arguments: dict[str, object] = {}
+    for name, value in node.args.items():
+        if name in skip:
+            continue
+        if isinstance(value, exp.Expr):
+            arguments[name] = child(value)
+        elif isinstance(value, list):
+            arguments[name] = [child(v) if isinstance(v, exp.Expr) else v for v in value]
+        else:
+            arguments[name] = value
+    copy = type(node)(**arguments)
+    copy.meta.update(node.meta)
+    return copy
+
+
+def unparenthesised(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def named_output(original: exp.Expr, new: exp.Expr) -> exp.Expr:
+    if isinstance(original, (exp.Alias, exp.Star)):
+        return new
+    kept = isinstance(original, exp.Column) and (
+        isinstance(original.this, exp.Star) or (isinstance(new, exp.Column) and new.name == original.name)
+    )
+    if kept:
+        return new
+    return exp.alias_(new, output_name(original), quoted=True)
+
+
+def children(node: exp.Expr) -> list[exp.Expr]:
+    return list(node.iter_expressions())

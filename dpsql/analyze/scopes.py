@@ -1,0 +1,343 @@
+"""Labels: every SELECT is private rows, released or derived; what gets no label is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from dpsql.analyze.aggregation import ReleaseBuilder, aggregate_calls
+from dpsql.analyze.filters import compiler_of
+from dpsql.analyze.relations import (
+    Derived,
+    Environment,
+    Private,
+    Relation,
+    Size,
+    named_output,
+    rebuilt,
+    unparenthesised,
+)
+from dpsql.analyze.resolution import Scope
+from dpsql.errors import NotReleasable, UnknownTable
+from dpsql.expressions import connector_terms, position_of, refuse, show
+from dpsql.names import output_name
+from dpsql.policy import Policy
+from dpsql.query import ReleaseQuery
+
+RESERVED = "_dpsql"
+SCHEMAS = ("", "main", "public")
+
+_SELECT_PARTS = frozenset(
+    "expressions from_ where group having qualify order limit offset distinct with_ joins windows".split()
+)
+MAX_COLUMNS = 1_000
+_PART_NAMES = {
+    "sample": "TABLESAMPLE", "pivots": "PIVOT", "laterals": "LATERAL", "into": "INTO", "locks": "FOR UPDATE",
+    "connect": "CONNECT BY", "match": "MATCH_RECOGNIZE", "kind": "SELECT AS", "hint": "a hint",
+    "operation_modifiers": "a SELECT modifier", "exclude": "EXCLUDE", "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY", "sort": "SORT BY", "prewhere": "PREWHERE", "settings": "SETTINGS",
+    "format": "FORMAT", "options": "OPTIONS", "for_": "FOR",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Analyzer:
+    """Walks one statement; collects the releases and public tables that it needs."""
+
+    policy: Policy
+    today: dt.date
+    releases: list[ReleaseQuery] = field(default_factory=list)
+    public_tables: set[str] = field(default_factory=set)
+    size: Size = field(default_factory=Size)
+
+    # ------------------------------------------------------------------------------------------ queries
+
+    def query(self, node: exp.Expr, env: Environment) -> Relation:
+        match node:
+            case exp.Subquery():
+                self._only(node, "this alias with_")
+                return self.query(node.this, self._with(node, env)[0])
+            case exp.Select():
+                return self._select(node, env)
+            case exp.SetOperation():
+                return self._set_operation(node, env)
+            case exp.Values():
+                return Derived(self._values(node))
+        raise refuse(node, f"{show(node)} isn't a query", "write one SELECT statement")
+
+    def _only(self, node: exp.Expr, allowed: str) -> None:
+        for name, value in node.args.items():
+            if value and name not in allowed.split():
+                label = _PART_NAMES.get(name, name.strip("_").upper())
+                raise refuse(node, f"{label} isn't supported here", "leave it out")
+
+    def _with(self, node: exp.Expr, env: Environment) -> tuple[Environment, exp.With | None]:
+        """The environment with the CTEs of a node, and the WITH clause of those that the scratch engine needs."""
+        clause = node.args.get("with_")
+        if clause is None:
+            return env, None
+        if clause.args.get("recursive"):
+            raise refuse(clause, "WITH RECURSIVE isn't supported", "write plain CTEs")
+        env, kept = dict(env), []
+        for cte in clause.expressions:
+            self._only(cte, "this alias materialized")
+            name = self._identifier(cte, cte.alias)
+            relation = self.query(cte.this, env)
+            columns = [c.name for c in cte.args["alias"].columns]
+            if isinstance(relation, Private):
+                relation = self._renamed(cte, relation, columns)
+            else:
+                kept.append(exp.CTE(this=relation.tree, alias=cte.args["alias"].copy()))
+                relation = Derived(exp.Table(this=exp.to_identifier(cte.alias, quoted=True)))
+            env[name] = relation
+        return env, exp.With(expressions=kept) if kept else None
+
+    def _identifier(self, node: exp.Expr, name: str) -> str:
+        if name.lower().startswith(RESERVED):
+            raise refuse(node, f"names starting with {RESERVED} are reserved", "choose another name")
+        return name.lower()
+
+    def _set_operation(self, node: exp.SetOperation, env: Environment) -> Relation:
+        self._only(node, "this expression distinct by_name order limit offset with_ side kind on")
+        inner_env, clause = self._with(node, env)
+        sides = [self.query(side, inner_env) for side in (node.this, node.expression)]
+        if any(isinstance(side, Private) for side in sides):
+            raise refuse(
+                node,
+                f"{type(node).__name__.upper()} over private rows isn't supported",
+                "aggregate each side in a subquery, then combine the results",
+            )
+        trees = [side.tree for side in sides if isinstance(side, Derived)]
+        new = type(node)(this=trees[0], expression=trees[1], distinct=node.args.get("distinct"))
+        new.set("by_name", node.args.get("by_name"))
+        self._copy_tail(node, new, inner_env)
+        new.set("with_", clause)
+        return Derived(new)
+
+    def _copy_tail(self, node: exp.Expr, new: exp.Expr, env: Environment) -> None:
+        for part in ("order", "limit", "offset"):
+            if node.args.get(part):
+                new.set(part, self.derived(node.args[part], env))
+
+    def _values(self, node: exp.Values) -> exp.Expr:
+        self._only(node, "expressions alias")
+        if any(node.find_all(exp.Column, exp.Subquery, exp.Select)):
+            raise refuse(node, "VALUES holds something that is not a literal", "write literals")
+        return node.copy()
+
+    # ------------------------------------------------------------------------------------------ SELECT
+
+    def _select(self, node: exp.Select, env: Environment) -> Relation:
+        for name, value in node.args.items():
+            if value and name not in _SELECT_PARTS:
+                raise refuse(node, f"{_PART_NAMES.get(name, name.upper())} isn't supported", "leave it out")
+        if len(node.expressions) > MAX_COLUMNS:
+            raise refuse(node, f"a SELECT list has more than {MAX_COLUMNS} columns", "ask for fewer at a time")
+        inner_env, clause = self._with(node, env)
+        start = node.args.get("from_")
+        joins = node.args.get("joins") or []
+        first = self._source(start.this, inner_env) if start else None
+        if isinstance(first, Private) and not joins:
+            relation = self._private_select(node, first, inner_env)
+        else:
+            relation = self._derived_select(node, first, joins, inner_env)
+        if clause is not None and isinstance(relation, Derived):
+            relation.tree.set("with_", clause)
+        return relation
+
+    def _source(self, node: exp.Expr, env: Environment) -> Relation:
+        match node:
+            case exp.Table():
+                return self._table(node, env)
+            case exp.Subquery():
+                self._only(node, "this alias with_")
+                relation = self.query(node.this, self._with(node, env)[0])
+                return self._aliased(node, relation)
+            case exp.Values():
+                return Derived(self._values(node))
+        raise refuse(node, f"{show(node)} isn't a table", f"declared tables: {', '.join(sorted(self.policy.tables))}")
+
+    def _aliased(self, node: exp.Expr, relation: Relation) -> Relation:
+        alias = node.args.get("alias")
+        name = self._identifier(node, node.alias) if node.alias else ""
+        if isinstance(relation, Private):
+            renamed = self._renamed(node, relation, [c.name for c in alias.columns] if alias else [])
+            return replace(renamed, alias=name)
+        tree = relation.tree
+        if isinstance(tree, (exp.Select, exp.SetOperation)):
+            tree = exp.Subquery(this=tree)
+        tree = tree.copy()
+        if alias is not None:
+            tree.set("alias", alias.copy())
+        return Derived(tree)
+
+    def _renamed(self, node: exp.Expr, relation: Private, names: list[str]) -> Private:
+        if not names:
+            return relation
+        if len(names) > len(relation.columns):
+            raise refuse(node, f"there are {len(names)} column names for {len(relation.columns)} columns")
+        kept = list(relation.columns)[len(names) :]
+        lowered = [self._identifier(node, n) for n in names] + kept
+        if len(set(lowered)) < len(lowered):
+            raise refuse(node, "a column name is given twice")
+        return replace(relation, columns=dict(zip(lowered, relation.columns.values(), strict=True)))
+
+    def _table(self, node: exp.Table, env: Environment) -> Relation:
+        self._only(node, "this alias db")
+        if not isinstance(node.this, exp.Identifier):
+            raise refuse(
+                node, f"{show(node)} is a table function, which isn't supported", "read tables of the policy",
+            )  # fmt: skip
+        name = node.name.lower()
+        if not node.db and name in env:
+            return self._aliased(node, _named(env[name], node))
+        table = self.policy.tables.get(name) if node.db.lower() in SCHEMAS else None
+        if table is None:
+            raise UnknownTable(
+                f"table {node.sql('duckdb')} does not exist",
+                hint=f"tables of this policy: {', '.join(sorted(self.policy.tables))}",
+                position=position_of(node),
+            )
+        if table.public:
+            self.public_tables.add(name)
+            return self._aliased(node, Derived(_public_table(name, node)))
+        columns: dict[str, exp.Expr] = {c: exp.column(c, quoted=True) for c in table.columns}
+        relation = self._aliased(node, Private(table, columns))
+        return relation if node.alias or not isinstance(relation, Private) else replace(relation, alias=name)
+
+    # ------------------------------------------------------------------------------------------ derived scopes
+
+    def _derived_select(
+        self, node: exp.Select, first: Relation | None, joins: list[exp.Join], env: Environment
+    ) -> Derived:
+        new = exp.Select()
+        sources = []
+        if first is not None:
+            sources.append((node.args["from_"].this, first))
+        sources += [(join.this, self._source(join.this, env)) for join in joins]
+        for source, relation in sources:
+            if isinstance(relation, Private):
+                raise self._join_refused(source, relation)
+        trees = [relation.tree for _, relation in sources if isinstance(relation, Derived)]
+        if first is not None:
+            new.set("from_", exp.From(this=trees.pop(0)))
+        new_joins = []
+        for join, tree in zip(joins, trees, strict=True):
+            copied = self._derived_node(join, env, skip=("this",))
+            copied.set("this", tree)
+            new_joins.append(copied)
+        if new_joins:
+            new.set("joins", new_joins)
+        for part in (
+            "distinct",
+            "where",
+            "group",
+            "having",
+            "qualify",
+            "windows",
+            "order",
+            "limit",
+            "offset",
+        ):
+            value = node.args.get(part)
+            if isinstance(value, list):
+                new.set(part, [self.derived(v, env) for v in value])
+            elif value:
+                new.set(part, self.derived(value, env))
+        new.set("expressions", [named_output(e, self.derived(e, env)) for e in node.expressions])
+        return Derived(new)
+
+    def _join_refused(self, source: exp.Expr, relation: Private) -> Exception:
+        return refuse(
+            source,
+            f"a join with the private table {relation.table.name} isn't supported",
+            f"aggregate {relation.table.name} in a subquery first, then join its result: "
+            f"SELECT … FROM (SELECT key, COUNT(*) AS n FROM {relation.table.name} GROUP BY key) AS q JOIN …",
+        )
+
+    def derived(self, node: exp.Expr, env: Environment) -> exp.Expr:
+        """A copy of an expression of a derived scope, its subqueries analysed in their turn."""
+        if isinstance(node, (exp.Select, exp.SetOperation)):
+            relation = self.query(node, env)
+            if isinstance(relation, Private):
+                raise self.rows_refused(node, relation)
+            return relation.tree
+        if isinstance(node, exp.Subquery):
+            self._only(node, "this alias with_")
+            return exp.Subquery(this=self.derived(node.this, self._with(node, env)[0]))
+        if isinstance(node, exp.Table):
+            raise refuse(node, f"{show(node)} isn't supported in an expression")
+        return self._derived_node(node, env)
+
+    def _derived_node(self, node: exp.Expr, env: Environment, skip: tuple[str, ...] = ()) -> exp.Expr:
+        return rebuilt(node, lambda child: self.derived(child, env), skip)
+
+    # ------------------------------------------------------------------------------------------ private scopes
+
+    def rows_refused(self, node: exp.Expr, relation: Private) -> NotReleasable:
+        name = relation.table.name
+        return NotReleasable(
+            f"this query returns rows of the private table {name}; only aggregates of them can be released",
+            hint=f"ask for an aggregate: SELECT COUNT(*) FROM {name}",
+            position=position_of(node),
+        )
+
+    def _private_select(self, node: exp.Select, source: Private, env: Environment) -> Relation:
+        scope = Scope(self.size, source)
+        where = source.where
+        if node.args.get("where"):
+            condition = scope.resolved(node.args["where"].this)
+            where = (*where, *connector_terms(unparenthesised(condition), exp.And))
+        source = replace(source, where=where)
+        if node.args.get("group") or any(True for _ in aggregate_calls(node)):
+            return ReleaseBuilder(self, node, replace(scope, source=source), env).build()
+        return self._projection(node, replace(scope, source=source))
+
+    def _projection(self, node: exp.Select, scope: Scope) -> Private:
+        refused = {
+            "distinct": "SELECT DISTINCT", "limit": "LIMIT", "offset": "OFFSET", "qualify": "QUALIFY",
+            "having": "HAVING", "windows": "WINDOW",
+        }  # fmt: skip
+        for part, label in refused.items():
+            if node.args.get(part):
+                raise refuse(
+                    node.args[part] if isinstance(node.args[part], exp.Expr) else node,
+                    f"{label} over rows of the private table {scope.source.table.name} isn't supported",
+                    f"aggregate first: SELECT … COUNT(*) FROM {scope.source.table.name} GROUP BY …",
+                )
+        compiler = compiler_of(scope.source, self.today)
+        columns: dict[str, exp.Expr] = {}
+        for item in node.expressions:
+            for name, expression in self._projected(item, scope):
+                compiler.value(expression)
+                if name in columns:
+                    raise refuse(item, f"column {name} appears twice in a subquery", "give each its own name")
+                columns[self._identifier(item, name)] = expression
+        return replace(scope.source, columns=columns)
+
+    def _projected(self, item: exp.Expr, scope: Scope) -> Iterator[tuple[str, exp.Expr]]:
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+            star = item if isinstance(item, exp.Star) else item.this
+            if any(star.args.values()):
+                raise refuse(item, f"{show(item)} isn't supported", "name the columns")
+            if isinstance(item, exp.Column):
+                scope.check_qualifier(item)
+            yield from scope.source.columns.items()
+            return
+        expression = item.this if isinstance(item, exp.Alias) else item
+        yield (item.alias or output_name(item)).lower(), scope.resolved(expression)
+
+
+def _public_table(name: str, node: exp.Table) -> exp.Expr:
+    return exp.Table(
+        this=exp.to_identifier(name, quoted=True),
+        alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name, quoted=True)),
+    )
+
+
+def _named(relation: Relation, node: exp.Table) -> Relation:
+    """A CTE where it is used: known by its own name unless the FROM clause gives another."""
+    return replace(relation, alias=node.name.lower()) if isinstance(relation, Private) else relation
