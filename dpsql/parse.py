@@ -23,6 +23,7 @@ from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
 
 MAX_CHARACTERS = 100_000
 MAX_TOKENS = 20_000
+MAX_LIST = 1_000
 MAX_NESTING = 24
 """Brackets and CASE within one another. The parser recurses some 20 frames for each; Python allows 1000 in all."""
 MAX_PREFIXES = 20
@@ -68,6 +69,7 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     if dialect == "duckdb":
         return Statement(tree, explain)
     translated, typed = translate(tree, dialect, types)
+    translated = _balanced(translated)
     _locate(translated, tokens, offset)
     return Statement(translated, explain, typed)
 
@@ -177,6 +179,8 @@ def _check_depth(tree: exp.Expr) -> None:
         node, depth = stack.pop()
         if depth > MAX_DEPTH:
             raise ParseError("the statement nests too deep", hint="use WITH to name the inner parts")
+        if isinstance(node, (exp.Select, exp.Order, exp.Group)) and len(node.expressions) > MAX_LIST:
+            raise ParseError(f"the statement has a list of more than {MAX_LIST} columns", hint="ask for fewer")
         for child in node.iter_expressions():
             same_chain = type(child) is type(node) and isinstance(node, exp.Connector)
             stack.append((child, depth if same_chain else depth + 1))
