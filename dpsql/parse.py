@@ -22,6 +22,8 @@ from dpsql.dialects import ColumnTypes, translate
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
 
 MAX_CHARACTERS = 100_000
+MAX_TOKENS = 20_000
+MAX_LIST = 1_000
 MAX_NESTING = 24
 """Brackets and CASE within one another. The parser recurses some 20 frames for each; Python allows 1000 in all."""
 MAX_PREFIXES = 20
@@ -60,12 +62,14 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     tree = trees[0]
     _check_is_query(tree, sql)
     _check_depth(tree)
+    tree = _balanced(tree)
     tree = bind(tree, parameters)
     if offset:
         _shift_positions(tree, offset)
     if dialect == "duckdb":
         return Statement(tree, explain)
     translated, typed = translate(tree, dialect, types)
+    translated = _balanced(translated)
     _locate(translated, tokens, offset)
     return Statement(translated, explain, typed)
 
@@ -116,6 +120,8 @@ _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE, Token
 
 def _check_nesting(tokens: list[Token]) -> None:
     """Refuse what would make a recursive parser recurse too deep, by counting."""
+    if len(tokens) > MAX_TOKENS:
+        raise ParseError(f"the statement has more than {MAX_TOKENS} words", hint="ask for less at a time")
     depth = prefixes = 0
     for token in tokens:
         kind = token.token_type
@@ -173,9 +179,36 @@ def _check_depth(tree: exp.Expr) -> None:
         node, depth = stack.pop()
         if depth > MAX_DEPTH:
             raise ParseError("the statement nests too deep", hint="use WITH to name the inner parts")
+        if isinstance(node, (exp.Select, exp.Order, exp.Group)) and len(node.expressions) > MAX_LIST:
+            raise ParseError(f"the statement has a list of more than {MAX_LIST} columns", hint="ask for fewer")
         for child in node.iter_expressions():
             same_chain = type(child) is type(node) and isinstance(node, exp.Connector)
             stack.append((child, depth if same_chain else depth + 1))
+
+
+def _balanced(tree: exp.Expr) -> exp.Expr:
+    """The same tree, its long chains of AND or OR balanced, so that what recurses over it doesn't get deep."""
+    for node in list(tree.find_all(exp.And, exp.Or)):
+        kind = type(node)
+        if isinstance(node.parent, kind):
+            continue
+        terms, stack = [], [node]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, kind):
+                stack += [top.args["expression"], top.this]
+            else:
+                terms.append(top)
+        if len(terms) > 8:
+            node.replace(_joined(kind, terms))
+    return tree
+
+
+def _joined(kind: type[exp.Expr], terms: list[exp.Expr]) -> exp.Expr:
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return kind(this=_joined(kind, terms[:half]), expression=_joined(kind, terms[half:]))
 
 
 def _shift_positions(tree: exp.Expr, offset: int) -> None:

@@ -32,6 +32,8 @@ MAX_CELLS = 2**62
 SMALLEST_GRAIN = Fraction(1, 2**800)
 """Of doubles, unless the policy says otherwise: its inverse is a double too."""
 MAX_CALLS = 200
+MAX_SEARCHED = 16
+"""Beyond so many measures the bases aren't searched for: the search takes cubic time."""
 MAX_RELEASES = 50
 MAX_NUMBERS = 20_000_000
 """Noisy sums of one release: groups times aggregates. They are made in memory."""
@@ -167,7 +169,7 @@ def _choose(calls: tuple[Call, ...]) -> _Choice:
     for start in (0, -1):
         chosen = {identity: options[start] for identity, options in modes.items()}
         current = _assign(calls, measures, chosen)
-        improved = True
+        improved = len(measures) <= MAX_SEARCHED
         while improved:
             improved = False
             for identity, options in modes.items():

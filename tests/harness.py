@@ -6,7 +6,6 @@ they may be anything that such a table can hold (NaN, infinities, dates beyond y
 
 from __future__ import annotations
 
-import itertools
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+from hypothesis import settings
 from sqlglot import exp
 
 from dpsql.engines import PublicTable
@@ -296,7 +296,7 @@ def realised_loss(plan: Plan, one: Run, other: Run) -> Fraction:
     return total
 
 
-def chunks(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
-    it = iter(rows)
-    while batch := list(itertools.islice(it, size)):
-        yield batch
+def examples(number: int) -> settings:
+    """So many examples in CI; as many as the profile says under another one."""
+    profile = settings.default
+    return settings(max_examples=number if profile is None or profile.derandomize else profile.max_examples)

@@ -16,12 +16,12 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 
 from dpsql.errors import Error, InternalError
 from dpsql.plan import ReleasePlan
 from tests import grammar
-from tests.harness import Bench, ZeroNoise, bench, make_policy
+from tests.harness import Bench, ZeroNoise, bench, examples, make_policy
 
 NO_NOISE = 10**9
 
@@ -94,7 +94,7 @@ def _check_value(call: grammar.Aggregate, value: Any, wanted: Any, tolerance: Fr
 
 
 @given(random=grammar.randoms)
-@settings(max_examples=600)
+@examples(400)
 def test_generated_statements_answer_as_duckdb_does(made: Bench, random: Random) -> None:
     statement = grammar.statement(random, tails=False)
     rows = [grammar.modest_row(random) for _ in range(random.choice((0, 1, 5, 12)))]

@@ -12,12 +12,12 @@ from random import Random
 
 import pytest
 import sqlglot
-from hypothesis import event, given, settings
+from hypothesis import event, given
 
 from dpsql.errors import Error, InternalError
 from dpsql.expressions import supported
 from tests import grammar
-from tests.harness import Bench, RecordingNoise, bench, make_policy, realised_loss, record
+from tests.harness import Bench, RecordingNoise, bench, examples, make_policy, realised_loss, record
 
 EPSILONS = ("1", "0.000001", "0.37", "50")
 
@@ -96,7 +96,7 @@ def test_every_key_is_accepted_and_replays(made: Bench, key: str) -> None:
 
 
 @given(random=grammar.randoms)
-@settings(max_examples=500)
+@examples(300)
 def test_generated_statements_replay(made: Bench, random: Random) -> None:
     sql = grammar.statement(random).sql()
     rows = [grammar.extreme_row(random) for _ in range(random.choice((0, 1, 3, 6)))]

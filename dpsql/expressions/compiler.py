@@ -19,7 +19,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -68,6 +68,9 @@ class Typed:
     def is_constant(self) -> bool:
         return self.set.values is not None and not any(self.sql.find_all(exp.Column))
 
+
+MAX_STEPS = 50_000
+MAX_SQL_NODES = 20_000
 
 Handler = Callable[["Compiler", exp.Expr], Typed]
 _HANDLERS: dict[type[exp.Expr], tuple[Handler, frozenset[str]]] = {}
@@ -143,6 +146,8 @@ class Compiler:
     columns: Mapping[str, ValueSet]
     table: str
     today: dt.date
+    steps: list[int] = field(default_factory=lambda: [0], compare=False)
+    """How many expressions were compiled so far, shared by all compilers of a statement."""
 
     def value(self, node: exp.Expr) -> Typed:
         """The total SQL and value set of an expression, or a refusal."""
@@ -153,7 +158,13 @@ class Compiler:
         for name, argument in node.args.items():
             if argument and name not in allowed:
                 raise refuse(node, f"{show(node)} has an option that isn't supported over private rows")
-        return handler(self, node)
+        self.steps[0] += 1
+        if self.steps[0] > MAX_STEPS:
+            raise refuse(node, "the query's expressions are too large", "simplify it")
+        typed = handler(self, node)
+        if isinstance(typed.sql, exp.Case) and sum(1 for _ in typed.sql.walk()) > MAX_SQL_NODES:
+            raise refuse(node, "the query's expressions are too large", "simplify it")  # a CASE repeats its operand
+        return typed
 
     def predicate(self, node: exp.Expr) -> exp.Expr:
         """A condition as total SQL, NULL where it is unknown."""

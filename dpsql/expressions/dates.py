@@ -12,7 +12,7 @@ from sqlglot import exp
 from dpsql.expressions.choices import as_timestamp, literal_as
 from dpsql.expressions.compiler import Compiler, Typed, handles, handles_function, refuse, show
 from dpsql.expressions.literals import DATE, INTEGER, TIMESTAMP, cast, clip, func, literal_sql
-from dpsql.expressions.numbers import arithmetic, binary
+from dpsql.expressions.numbers import Operation, arithmetic, binary
 from dpsql.policy import Kind
 from dpsql.valueset import (
     DAY_MICROSECONDS,
@@ -193,16 +193,8 @@ _INTERVAL_DAYS: dict[str, tuple[int, int]] = {
 MAX_INTERVAL = 10_000
 
 
-def _temporal_shift(compiler: Compiler, node: exp.Expr, sign: int) -> Typed | None:
-    """date - date, date ± days, date ± INTERVAL; None where neither side is temporal."""
-    left_node, right_node = node.this, node.expression
-    if isinstance(left_node, exp.Interval) and sign == 1:
-        left_node, right_node = right_node, left_node
-    if isinstance(right_node, exp.Interval):
-        return _plus_interval(compiler, node, left_node, right_node, sign)
-    left, right = compiler.value(left_node), compiler.value(right_node)
-    if left.kind not in (Kind.DATE, Kind.TIMESTAMP):
-        return None
+def _temporal_shift(node: exp.Expr, left: Typed, right: Typed, sign: int) -> Typed:
+    """date - date, date ± days."""
     if left.kind is right.kind is Kind.DATE and sign == -1:
         bounds, machine = left.set.bounds - right.set.bounds, left.set.machine - right.set.machine
         nullable = left.set.nullable or right.set.nullable
@@ -268,13 +260,21 @@ def _add_months(day: dt.date, months: int) -> dt.date | None:
 
 @handles(exp.Add)
 def _add(compiler: Compiler, node: exp.Expr) -> Typed:
-    return _temporal_shift(compiler, node, 1) or arithmetic(
-        compiler, node, Interval.__add__, lambda a, b: common_grain(a, b) or a
-    )
+    return _added(compiler, node, 1, Interval.__add__)
 
 
 @handles(exp.Sub)
 def _sub(compiler: Compiler, node: exp.Expr) -> Typed:
-    return _temporal_shift(compiler, node, -1) or arithmetic(
-        compiler, node, Interval.__sub__, lambda a, b: common_grain(a, b) or a
-    )
+    return _added(compiler, node, -1, Interval.__sub__)
+
+
+def _added(compiler: Compiler, node: exp.Expr, sign: int, operation: Operation) -> Typed:
+    """Each operand is compiled once: twice would double the work with each level of a chain."""
+    if isinstance(node.expression, exp.Interval):
+        return _plus_interval(compiler, node, node.this, node.expression, sign)
+    if isinstance(node.this, exp.Interval) and sign == 1:
+        return _plus_interval(compiler, node, node.expression, node.this, sign)
+    left, right = compiler.value(node.this), compiler.value(node.expression)
+    if left.kind in (Kind.DATE, Kind.TIMESTAMP):
+        return _temporal_shift(node, left, right, sign)
+    return arithmetic(compiler, node, operation, lambda a, b: common_grain(a, b) or a, left, right)

@@ -38,14 +38,15 @@ INT64_DIGITS = 18
 """A DECIMAL of at most so many digits is stored in 64 bits."""
 
 
-def number_operands(compiler: Compiler, node: exp.Expr, *operands: exp.Expr) -> list[Typed]:
+def number_operands(compiler: Compiler, node: exp.Expr, *operands: exp.Expr | Typed) -> list[Typed]:
     """The operands, each a number (booleans become 0 and 1)."""
     result = []
     for operand in operands:
-        typed = compiler.value(operand)
+        typed = operand if isinstance(operand, Typed) else compiler.value(operand)
         if typed.kind is Kind.BOOLEAN:
             typed = boolean_as_integer(typed)
         if not typed.set.numeric:
+            operand = node if isinstance(operand, Typed) else operand
             raise refuse(operand, f"{show(operand)} is {typed.kind.value}, where {show(node)} needs a number")
         result.append(typed)
     return result
@@ -101,9 +102,10 @@ def arithmetic(
     node: exp.Expr,
     operation: Operation,
     grain: Callable[[Fraction, Fraction], Fraction],
+    *operands: Typed,
 ) -> Typed:
     """+, - or * in the type that holds the result, whatever the data."""
-    left, right = number_operands(compiler, node, node.this, node.expression)
+    left, right = number_operands(compiler, node, *(operands or (node.this, node.expression)))
     bounds = operation(left.set.bounds, right.set.bounds)
     machine = operation(left.set.machine, right.set.machine)
     step = _step(left, right, grain)

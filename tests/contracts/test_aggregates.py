@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlglot
-from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, make_policy, realised_loss, record
-from tests.seeded import SeededBytes
 
 from dpsql import aggregates
 from dpsql.aggregates.aggregate import INDEXED, Basis, Grid, Way
@@ -20,6 +18,8 @@ from dpsql.policy import ColumnType, Kind
 from dpsql.privacy.noise import SystemNoise
 from dpsql.privacy.sensitivity import joint_bound
 from dpsql.valueset import Interval, ValueSet
+from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, make_policy, realised_loss, record
+from tests.seeded import SeededBytes
 
 GRIDS = [
     Grid(Fraction(low), Fraction(grain), cells)

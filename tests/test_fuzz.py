@@ -1,0 +1,178 @@
+"""Any text gives an answer, a plan or a dpsql.Error; an accepted expression never makes the engine raise."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dpsql.errors import Error, InternalError
+from tests import cases, grammar
+from tests.harness import Bench, ForbiddenEngine, ZeroNoise, bench, examples, make_policy
+from tests.test_golden import DIRECTORY as GOLDEN
+from tests.test_refused import DIRECTORY as REFUSED
+
+
+@pytest.fixture(scope="module")
+def forbidden() -> dict[str, Bench]:
+    return {
+        dialect: bench(make_policy(grammar.TABLES, dialect=dialect), grammar.TYPES, ZeroNoise(), ForbiddenEngine)
+        for dialect in ("duckdb", "postgres", "bigquery", "spark")
+    }
+
+
+@pytest.fixture(scope="module")
+def made() -> Bench:
+    return bench(make_policy(grammar.TABLES), grammar.TYPES, ZeroNoise())
+
+
+def compile_any(made: Bench, sql: str) -> bool:
+    """Whether a text is accepted. Anything raised but a refusal fails the test."""
+    try:
+        made.session.plan(sql, epsilon=1)
+    except InternalError:
+        raise
+    except Error as error:
+        assert error.message and error.sqlstate != "XX000"
+        assert error.position is None or 0 <= error.position <= len(sql)
+        return False
+    return True
+
+
+OTHERS = ("postgres", "bigquery", "spark")
+DIALECTS = st.sampled_from(["duckdb", *OTHERS])
+_WORDS = """
+    SELECT FROM t WHERE GROUP BY COUNT ( ) * , n x city AS q WITH UNION ALL JOIN ON USING HAVING ORDER LIMIT 1 2.5 'A'
+    " ' -- /* */ ; CASE WHEN THEN ELSE END NOT AND OR IN BETWEEN IS NULL + - / % || :: [ ] { } . EXPLAIN VALUES OVER
+    PARTITION FILTER DISTINCT CAST INTEGER DATE INTERVAL DAY LATERAL UNNEST EXISTS $1 ? :a -> => @ # ~ ^ & | < > = <>
+    != QUALIFY WINDOW ROLLUP PIVOT EXCEPT INTERSECT RECURSIVE SUM AVG MIN EXTRACT YEAR d ts tn b bn
+"""
+WORDS = st.lists(st.sampled_from(_WORDS.split()), max_size=25).map(" ".join)
+
+
+@given(text=st.one_of(st.text(max_size=60), WORDS), dialect=DIALECTS)
+@example(text="SELECT '\\", dialect="bigquery")
+@example(text="\ud800", dialect="duckdb")
+@example(text="SELECT COUNT(*) FROM t WHERE note = '\ud800'", dialect="duckdb")
+@examples(600)
+def test_any_text_is_refused_or_compiled(forbidden: dict[str, Bench], text: str, dialect: str) -> None:
+    compile_any(forbidden[dialect], text)
+
+
+SEEDS = [case.sql for directory in (GOLDEN, REFUSED) for case in cases.read(directory)]
+NAMES = {
+    "people": "t", "age": "n", "income": "x", "day": "d", "wealth": "z", "vip": "b", "moment": "tn", "serial": "big",
+}  # fmt: skip
+
+
+def mutated(random: Random) -> str:
+    """A statement of the grammar or of the case files, with some of its words moved, doubled, dropped or swapped."""
+    sql = grammar.statement(random).sql() if random.random() < 0.6 else random.choice(SEEDS)
+    words = [NAMES.get(w, w) for w in sql.replace("(", " ( ").replace(")", " ) ").replace(",", " , ").split()]
+    for _ in range(random.choice((0, 1, 1, 2, 4))):
+        i, j = random.randrange(len(words)), random.randrange(len(words))
+        match random.randrange(5):
+            case 0:
+                words[i], words[j] = words[j], words[i]
+            case 1:
+                words.insert(i, words[j])
+            case 2 if len(words) > 1:
+                del words[i]
+            case 3:
+                words[i] = random.choice(random.choice(SEEDS).split() or ["x"])
+            case _:
+                words[i] = words[i][: random.randrange(len(words[i]) + 1)]
+    return " ".join(words)
+
+
+@pytest.mark.slow
+@given(random=grammar.randoms, dialect=DIALECTS)
+@examples(400)
+def test_mutated_statements_are_refused_or_compiled(forbidden: dict[str, Bench], random: Random, dialect: str) -> None:
+    compile_any(forbidden[dialect], mutated(random))
+
+
+@pytest.mark.slow
+@given(random=grammar.randoms)
+@examples(250)
+def test_whatever_is_accepted_answers_over_extreme_rows(made: Bench, random: Random) -> None:
+    """Also mutants: if it compiles, neither engine raises, whatever the rows hold."""
+    sql = mutated(random) if random.random() < 0.4 else grammar.statement(random).sql()
+    if not compile_any(made, sql):
+        return
+    made.engine.set_rows("t", [*grammar.all_extremes(), *(grammar.extreme_row(random) for _ in range(5))])
+    made.ask(sql)
+
+
+BOMBS = [
+    "SELECT COUNT(*) FROM t WHERE " + "(" * 5_000 + "n" + ")" * 5_000 + " > 1",
+    "SELECT COUNT(*) FROM t WHERE " + "(" * 90_000,
+    "SELECT " + "-" * 3_000 + "1",
+    "SELECT " + "- " * 5_000 + "1",
+    "SELECT COUNT(*) FROM t WHERE " + "NOT " * 9_000 + "b",
+    "SELECT COUNT(*) FROM t WHERE " + "CASE WHEN b THEN " * 2_000 + "b" + " END" * 2_000,
+    "SELECT COUNT(*) FROM t WHERE " + " + ".join(["n"] * 20_000) + " > 1",
+    "SELECT COUNT(*) FROM t WHERE " + " || ".join(["note"] * 9_000) + " = 'x'",
+    "SELECT COUNT(*) FROM t WHERE " + " AND ".join(["b"] * 15_000),
+    "SELECT COUNT(*) FROM t WHERE n IN (" + ", ".join(["1"] * 30_000) + ")",
+    "SELECT " + ", ".join(["COUNT(*)"] * 9_000) + " FROM t",
+    "SELECT " + ", ".join(f"SUM(n + {i})" for i in range(3_000)) + " FROM t",
+    "SELECT COUNT(*) FROM " + "(SELECT * FROM " * 3_000 + "t" + ")" * 3_000,
+    "SELECT COUNT(*) FROM t" + " UNION ALL SELECT COUNT(*) FROM t" * 3_000,
+    "WITH " + ", ".join(f"c{i} AS (SELECT n + n AS n FROM {'t' if i == 0 else f'c{i - 1}'})" for i in range(60))
+    + " SELECT SUM(n) FROM c59",
+    "WITH " + ", ".join(f"c{i} AS (SELECT n * n AS n FROM {'t' if i == 0 else f'c{i - 1}'})" for i in range(60))
+    + " SELECT SUM(n) FROM c59",
+    "SELECT COUNT(*) FROM t WHERE n = " + "1" * 90_000,
+    "SELECT COUNT(*) FROM t WHERE note = '" + "x" * 90_000 + "'",
+    "SELECT COUNT(*) FROM t WHERE x = 1e" + "9" * 5_000,
+    "SELECT COUNT(*) FROM t WHERE note LIKE '" + "%a" * 9_000 + "'",
+    "SELECT " + "[" * 5_000 + "]" * 5_000,
+    "SELECT " + "x." * 9_000 + "y FROM t",
+    "SELECT COUNT(*) FROM t" + " WHERE b" * 9_000,
+    "SELECT " + "INTERVAL " * 5_000 + "1",
+    "SELECT " + "CAST(" * 3_000 + "1" + " AS INT)" * 3_000,
+    "SELECT a -> " * 5_000,
+    "SELECT COUNT(*) FROM t WHERE " + "n::INTEGER" + "::INTEGER" * 9_000 + " = 1",
+    "SELECT COUNT(*) FROM t WHERE b " + "IS TRUE " * 9_000,
+    "SELECT COUNT(*) FROM t WHERE n " + "BETWEEN 1 AND n " * 5_000,
+    "/*" * 40_000,
+    "SELECT COUNT(*) FROM t " + "JOIN t " * 9_000,
+    "SELECT EXISTS(SELECT " * 4_000,
+    "EXPLAIN " * 9_000 + "SELECT 1",
+    "SELECT COUNT(*) FROM t ORDER BY " + "1, " * 9_000 + "1",
+    "SELECT n" + " COLLATE a" * 9_000 + " FROM t",
+    "SELECT COUNT(*) FROM t WHERE " + "DISTINCT " * 9_000 + "n",
+    "SELECT COUNT(" + "LN(" * 22 + "x" + ")" * 22 + ") FROM t",
+    "SELECT COUNT(" + "SQRT(ABS(" * 11 + "x" + "))" * 11 + ") FROM t",
+    "SELECT COUNT(*) FROM t WHERE dn" + " + 1" * 100 + " > dn",
+    "SELECT COUNT(*) FROM t WHERE tn" + " + INTERVAL 1 DAY" * 100 + " > tn",
+    "SELECT COUNT(*) FROM t WHERE " + "CASE " * 11 + "n" + " WHEN 1 THEN 2 WHEN 2 THEN 3 END" * 11 + " = 1",
+    "SELECT COUNT(*) FROM t WHERE " + "COALESCE(" * 22 + "n" + ", 1)" * 22 + " = 1",
+]  # fmt: skip
+FINE = [
+    "SELECT COUNT(*) FROM t WHERE " + " + ".join(["n"] * 80) + " > 1",
+    "SELECT COUNT(*) FROM t WHERE " + " AND ".join(["b"] * 400),
+    "SELECT COUNT(*) FROM t WHERE " + " OR ".join(f"n = {i}" for i in range(2_000)),
+    "SELECT COUNT(*) FROM t WHERE n IN (" + ", ".join(map(str, range(5_000))) + ")",
+    "SELECT " + ", ".join(f"SUM(n + {i})" for i in range(150)) + " FROM t",
+]
+
+
+@pytest.mark.parametrize("sql", FINE, ids=lambda sql: sql[:60])
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+def test_long_statements_are_fine(forbidden: dict[str, Bench], sql: str, dialect: str) -> None:
+    start = time.process_time()
+    assert compile_any(forbidden[dialect], sql)
+    assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize("sql", BOMBS, ids=lambda sql: sql[:40])
+@pytest.mark.parametrize("dialect", ["duckdb", *(pytest.param(d, marks=pytest.mark.slow) for d in OTHERS)])
+def test_a_bomb_goes_off_quickly_and_harmlessly(forbidden: dict[str, Bench], sql: str, dialect: str) -> None:
+    start = time.process_time()
+    compile_any(forbidden[dialect], sql)
+    assert time.process_time() - start < 3

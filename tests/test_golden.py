@@ -1,0 +1,43 @@
+"""What statements compile to: EXPLAIN's whole text, with bounds, Δf, scales, keys, inner and outer SQL.
+
+`pytest tests/test_golden.py --update-golden` rewrites the files; the diff is to be reviewed line by line, since it is
+the sensitivity and the SQL that privacy rests on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import cases
+from tests.harness import Bench, ForbiddenEngine, ZeroNoise, bench, make_policy
+from tests.test_refused import PUBLIC, TABLES, TYPES
+
+DIRECTORY = Path(__file__).parent / "golden"
+
+
+@pytest.fixture(scope="module")
+def benches() -> dict[str, Bench]:
+    return {
+        dialect: bench(make_policy(TABLES, dialect=dialect), TYPES, ZeroNoise(), ForbiddenEngine, PUBLIC)
+        for dialect in ("duckdb", "postgres", "bigquery", "spark")
+    }
+
+
+def compiled(benches: dict[str, Bench], case: cases.Case) -> list[str]:
+    made = benches[case.option("dialect", "duckdb")]
+    text = made.session.explain(case.sql, epsilon=case.option("epsilon", "1"), analyst="anyone")
+    assert not made.engine.executed and not made.ledger.charges
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_update(benches: dict[str, Bench], request: pytest.FixtureRequest) -> None:
+    if not request.config.getoption("--update-golden"):
+        pytest.skip("no --update-golden")
+    cases.rewrite(DIRECTORY, lambda case: compiled(benches, case))
+
+
+@pytest.mark.parametrize("case", cases.read(DIRECTORY), ids=lambda c: c.id)
+def test_golden(benches: dict[str, Bench], case: cases.Case) -> None:
+    assert compiled(benches, case) == list(case.outcome)
