@@ -361,8 +361,9 @@ SELECT COUNT(*) FROM people WHERE (age, n) IN ((1, 2))
 --> at 35: age, n) IN ((1, 2))
 
 SELECT COUNT(*) FROM people WHERE age IN ()
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
+--> 0A000 age IN () isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 34: age IN ()
 
 SELECT COUNT(*) FROM people WHERE age IS age
 --> 0A000 age IS age isn't supported
