@@ -192,7 +192,8 @@ def _balanced(tree: exp.Expr) -> exp.Expr:
         kind = type(node)
         if isinstance(node.parent, kind):
             continue
-        terms, stack = [], [node]
+        terms: list[exp.Expr] = []
+        stack: list[exp.Expr] = [node]
         while stack:
             top = stack.pop()
             if isinstance(top, kind):

@@ -13,13 +13,13 @@ SELECT COUNT(*) FROM people
 SELECT COUNT(*), COUNT(income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   COUNT(*): ±4.9686 at 95 %, bounds [-1000, 5000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     low: Δf 6000, scale 6000
--->     high: Δf 6000, scale 6000
+-->   COUNT(*): ±4.9686 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     low: Δf 6,000, scale 6,000
+-->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
--->   COUNT(income): ±4.113 at 95 %, bounds [-1000, 5000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     low: Δf 6000, scale 6000
--->     high: Δf 6000, scale 6000
+-->   COUNT(income): ±4.113 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     low: Δf 6,000, scale 6,000
+-->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2" FROM (SELECT COUNT(*) AS "sum_0", COUNT("value_0") AS "sum_1", COALESCE(SUM("value_0"), 0) AS "sum_2" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 6.55360000000000000e+04 AS BIGINT) AS "value_0" FROM (SELECT ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0" FROM (SELECT "income" - 5.00000000000000000e+03 AS "value_0" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
@@ -43,7 +43,7 @@ SELECT SUM(age), AVG(age), COUNT(*) FROM people
 -->   SUM(age): ±299.573 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
--->   AVG(age): ± about 300 / n, for n rows with a value at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(age): ±299.573/n at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   COUNT(*): ±4.113 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
@@ -57,21 +57,21 @@ SELECT SUM(age), AVG(age), COUNT(*) FROM people
 SELECT SUM(income), AVG(income), COUNT(income), COUNT(*) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   SUM(income): ±15182.8 at 95 %, bounds [-1000, 5000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     low: Δf 6000, scale 6000
--->     high: Δf 6000, scale 6000
+-->   SUM(income): ±15,182.8 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     low: Δf 6,000, scale 6,000
+-->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
--->   AVG(income): ± about 1.8e+04 / n, for n rows with a value at 95 %, bounds [-1000, 5000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     low: Δf 6000, scale 6000
--->     high: Δf 6000, scale 6000
+-->   AVG(income): ±17,974.4/n at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     low: Δf 6,000, scale 6,000
+-->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
--->   COUNT(income): ±4.113 at 95 %, bounds [-1000, 5000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     low: Δf 6000, scale 6000
--->     high: Δf 6000, scale 6000
+-->   COUNT(income): ±4.113 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     low: Δf 6,000, scale 6,000
+-->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
--->   COUNT(*): ±4.9686 at 95 %, bounds [-1000, 5000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     low: Δf 6000, scale 6000
--->     high: Δf 6000, scale 6000
+-->   COUNT(*): ±4.9686 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     low: Δf 6,000, scale 6,000
+-->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2" FROM (SELECT COUNT(*) AS "sum_0", COUNT("value_0") AS "sum_1", COALESCE(SUM("value_0"), 0) AS "sum_2" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 6.55360000000000000e+04 AS BIGINT) AS "value_0" FROM (SELECT ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0" FROM (SELECT "income" - 5.00000000000000000e+03 AS "value_0" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
@@ -81,9 +81,9 @@ SELECT SUM(income), AVG(income), COUNT(income), COUNT(*) FROM people
 SELECT AVG(income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   AVG(income): ± about 1.8e+04 / n, for n rows with a value at 95 %, bounds [-1000, 5000], grain 3.8147e-06; discrete Laplace, basis endpoints, epsilon 1
--->     low: Δf 6000, scale 6000
--->     high: Δf 6000, scale 6000
+-->   AVG(income): ±17,974.4/n at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints, epsilon 1
+-->     low: Δf 6,000, scale 6,000
+-->     high: Δf 6,000, scale 6,000
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 6.55360000000000000e+04 AS BIGINT) AS "value_0" FROM (SELECT ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0" FROM (SELECT "income" - 5.00000000000000000e+03 AS "value_0" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
@@ -93,12 +93,12 @@ SELECT AVG(income) FROM people
 SELECT AVG(age), AVG(income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   AVG(age): ± about 599 / n, for n rows with a value at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 0.5
+-->   AVG(age): ±599.146/n at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 0.5
 -->     low: Δf 100, scale 200
 -->     high: Δf 100, scale 200
--->   AVG(income): ± about 3.59e+04 / n, for n rows with a value at 95 %, bounds [-1000, 5000], grain 3.8147e-06; discrete Laplace, basis endpoints, epsilon 0.5
--->     low: Δf 6000, scale 12000
--->     high: Δf 6000, scale 12000
+-->   AVG(income): ±35,948.8/n at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints, epsilon 0.5
+-->     low: Δf 6,000, scale 12,000
+-->     high: Δf 6,000, scale 12,000
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT("value_1") AS "sum_1", COALESCE(SUM("value_0"), 0) AS "sum_2", COALESCE(SUM("value_1"), 0) AS "sum_3" FROM (SELECT TRY_CAST(("value_1" + ABS("value_1")) * 6.55360000000000000e+04 AS BIGINT) AS "value_1", "value_0" AS "value_0" FROM (SELECT ("value_1" - ABS("value_1")) + 1.20000000000000000e+04 AS "value_1", "value_0" AS "value_0" FROM (SELECT CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) AS "value_0", "income" - 5.00000000000000000e+03 AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
@@ -107,8 +107,8 @@ SELECT AVG(age), AVG(income) FROM people
 SELECT SUM(age * income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   SUM(age * income): ±1.49787e+06 at 95 %, bounds [-100000, 500000], grain 0.000488281; discrete Laplace, basis sum, epsilon 1
--->     sum: Δf 500000, scale 500000
+-->   SUM(age * income): ±1,497,866 at 95 %, bounds [-100,000, 500,000], grain 0.000488281; discrete Laplace, basis sum, epsilon 1
+-->     sum: Δf 500,000, scale 500,000
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 5.12000000000000000e+02 AS BIGINT) AS "value_0" FROM (SELECT ("value_0" - ABS("value_0")) + 1.20000000000000000e+06 AS "value_0" FROM (SELECT (CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS DOUBLE) * CASE WHEN "income" < (-1.00000000000000000e+03) THEN (-1.00000000000000000e+03) WHEN "income" <= 5.00000000000000000e+03 THEN "income" WHEN "income" <= CAST('Infinity' AS DOUBLE) THEN 5.00000000000000000e+03 END) - 5.00000000000000000e+05 AS "value_0" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
@@ -117,10 +117,10 @@ SELECT SUM(age * income) FROM people
 SELECT SUM(income * 0.2), SUM(-income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   SUM(income * 0.2): ±5991.46 at 95 %, bounds [-200, 1000], grain 9.53674e-07; discrete Laplace, basis sum, epsilon 0.5
--->     sum: Δf 1000, scale 2000
--->   SUM(-income): ±29957.3 at 95 %, bounds [-5000, 1000], grain 3.8147e-06; discrete Laplace, basis sum, epsilon 0.5
--->     sum: Δf 5000, scale 10000
+-->   SUM(income * 0.2): ±5,991.46 at 95 %, bounds [-200, 1,000], grain 9.53674e-07; discrete Laplace, basis sum, epsilon 0.5
+-->     sum: Δf 1,000, scale 2,000
+-->   SUM(-income): ±29,957.3 at 95 %, bounds [-5,000, 1,000], grain 3.8147e-06; discrete Laplace, basis sum, epsilon 0.5
+-->     sum: Δf 5,000, scale 10,000
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT("value_1") AS "sum_1", COALESCE(SUM("value_0"), 0) AS "sum_2", COALESCE(SUM("value_1"), 0) AS "sum_3" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 2.62144000000000000e+05 AS BIGINT) AS "value_0", TRY_CAST(("value_1" + ABS("value_1")) * 6.55360000000000000e+04 AS BIGINT) AS "value_1" FROM (SELECT ("value_0" - ABS("value_0")) + 2.40000000000000000e+03 AS "value_0", ("value_1" - ABS("value_1")) + 1.20000000000000000e+04 AS "value_1" FROM (SELECT (CASE WHEN "income" < (-1.00000000000000000e+03) THEN (-1.00000000000000000e+03) WHEN "income" <= 5.00000000000000000e+03 THEN "income" WHEN "income" <= CAST('Infinity' AS DOUBLE) THEN 5.00000000000000000e+03 END * CAST(0.2 AS DOUBLE)) - 1.00000000000000000e+03 AS "value_0", (CAST(0 AS DOUBLE) - CASE WHEN "income" < (-1.00000000000000000e+03) THEN (-1.00000000000000000e+03) WHEN "income" <= 5.00000000000000000e+03 THEN "income" WHEN "income" <= CAST('Infinity' AS DOUBLE) THEN 5.00000000000000000e+03 END) - 1.00000000000000000e+03 AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
@@ -129,8 +129,8 @@ SELECT SUM(income * 0.2), SUM(-income) FROM people
 SELECT SUM(CASE WHEN vip THEN income ELSE 0 END) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   SUM(CASE WHEN vip THEN income ELSE 0 END): ±14978.7 at 95 %, bounds [-1000, 5000], grain 3.8147e-06; discrete Laplace, basis sum, epsilon 1
--->     sum: Δf 5000, scale 5000
+-->   SUM(CASE WHEN vip THEN income ELSE 0 END): ±14,978.7 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis sum, epsilon 1
+-->     sum: Δf 5,000, scale 5,000
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 6.55360000000000000e+04 AS BIGINT) AS "value_0" FROM (SELECT ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0" FROM (SELECT CASE WHEN "vip" THEN CASE WHEN "income" < (-1.00000000000000000e+03) THEN (-1.00000000000000000e+03) WHEN "income" <= 5.00000000000000000e+03 THEN "income" WHEN "income" <= CAST('Infinity' AS DOUBLE) THEN 5.00000000000000000e+03 END ELSE CAST(0 AS DOUBLE) END - 5.00000000000000000e+03 AS "value_0" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
@@ -164,7 +164,7 @@ SELECT SUM(wealth) FROM people WHERE wealth BETWEEN -5 AND 7.5
 SELECT AVG(serial) FROM people WHERE serial > 10 AND serial * 2 <= 200
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   AVG(serial): ± about 267 / n, for n rows with a value at 95 %, bounds [11, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(serial): ±266.62/n at 95 %, bounds [11, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 89, scale 89
 -->     high: Δf 89, scale 89
 -->   inner SQL (on the private engine):
@@ -189,8 +189,8 @@ SELECT SUM(3), AVG(5) FROM people
 SELECT SUM(wealth) FROM people WHERE wealth BETWEEN 0 AND 1e12
 --> epsilon 1e-06, charged 1e-06
 --> release 0 of people: 1 group, epsilon 1e-06, unit row
--->   SUM(wealth): ±2.99573e+18 at 95 %, bounds [0, 1e+12], grain 512; discrete Laplace, basis sum, epsilon 1e-06
--->     sum: Δf 1e+12, scale 1e+18
+-->   SUM(wealth): ±2.99573e+18 at 95 %, bounds [0, 1,000,000,000,000], grain 512; discrete Laplace, basis sum, epsilon 1e-06
+-->     sum: Δf 1,000,000,000,000, scale 1e+18
 -->   inner SQL (on the private engine):
 -->     SELECT CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0" FROM (SELECT COALESCE(SUM("value_0"), 0) AS "sum_0" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 4.88281250000000000e-04 AS BIGINT) AS "value_0" FROM (SELECT ("value_0" - ABS("value_0")) + 2.00000000000000000e+12 AS "value_0" FROM (SELECT "wealth" - 1.00000000000000000e+12 AS "value_0" FROM "memory"."main"."people" WHERE (CASE WHEN "wealth" <= CAST('Infinity' AS DOUBLE) THEN "wealth" END BETWEEN CAST(0 AS DOUBLE) AND 1.00000000000000000e+12)) AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
@@ -232,8 +232,8 @@ SELECT city, COUNT(*) FROM people GROUP BY city
 SELECT vip AS v, AVG(age) FROM people GROUP BY v ORDER BY 2 DESC LIMIT 1
 --> epsilon 1, charged 1
 --> release 0 of people: 2 groups, epsilon 1, unit row
--->   key vip: 2 values from boolean: False, True
--->   AVG(age): ± about 300 / n, for n rows with a value at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   key vip: 2 values from boolean: false, true
+-->   AVG(age): ±299.573/n at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   inner SQL (on the private engine):
@@ -244,7 +244,7 @@ SELECT vip AS v, AVG(age) FROM people GROUP BY v ORDER BY 2 DESC LIMIT 1
 SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) AS n, SUM(n) FROM people GROUP BY decade HAVING COUNT(*) > 10
 --> epsilon 1, charged 1
 --> release 0 of people: 11 groups, epsilon 1, unit row
--->   key FLOOR(age / 10) * 10: 11 values from value set of the expression: 0, 10, 20, 30, 40, 50, 60, 70, …
+-->   key FLOOR(age / 10) * 10: 11 values from value set of the expression: 0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, …
 -->   COUNT(*): ±4.113 at 95 %, bounds [0, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10
@@ -380,7 +380,7 @@ SELECT city FROM cities
 SELECT AVG(age / 2) AS half, count(*) / 7 FROM people WHERE note::int % 2 = 1
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   AVG(CAST(TRUNC(age / 2) AS BIGINT)): ± about 150 / n, for n rows with a value at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(CAST(TRUNC(age / 2) AS BIGINT)): ±149.787/n at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 50, scale 50
 -->     high: Δf 50, scale 50
 -->   COUNT(*): ±4.113 at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
@@ -389,7 +389,7 @@ SELECT AVG(age / 2) AS half, count(*) / 7 FROM people WHERE note::int % 2 = 1
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", (COALESCE(SUM("value_0"), 0) + CAST(COUNT("value_0") AS INT128) * 50) >> 1 AS "sum_1" FROM (SELECT ABS("value_0") - ABS("value_0" - 50) AS "value_0" FROM (SELECT CAST(TRY_CAST(TRUNC(CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS DOUBLE) / CAST(2 AS DOUBLE)) AS BIGINT) AS BIGINT) AS "value_0" FROM "memory"."main"."people" WHERE ((CAST(TRY_CAST("note" AS INT) AS INT128) % CAST(2 AS INT128)) = 1)) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "number_0" AS "half", CAST(TRUNC("number_1" / 7) AS BIGINT) AS "?column?", "half_width_0" FROM "_dpsql_release_0"
+-->   SELECT "number_0" AS "half", TRY_CAST(TRUNC("number_1" / 7) AS BIGINT) AS "?column?", "half_width_0" FROM "_dpsql_release_0"
 
 -- dialect: bigquery
 SELECT COUNTIF(city = 'A'), SUM(IF(vip, 1, 0)), SUM(n) / 2 FROM `people`
