@@ -647,3 +647,15 @@ def test_the_integer_form(low: int, high: int) -> None:
     for x, present, total in rows:
         expected = exact_index(x, Fraction(low), Fraction(high), Fraction(1))
         assert (present, total) == ((0, 0) if expected is None else (1, expected))
+
+
+def test_milliseconds_are_refused(make: Make, tmp_path: Path) -> None:
+    """A millisecond beyond DuckDB's timestamps makes its reader fail: a row could tell that it is there."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for unit in ("us", "ms"):
+        parquet.write_table(arrow.table({"a": arrow.array([0], arrow.timestamp(unit))}), tmp_path / f"{unit}.parquet")
+    make(table("t", "parquet", tmp_path / "us.parquet", column("a", Kind.TIMESTAMP)))
+    with pytest.raises(PolicyError, match="milliseconds") as caught:
+        make(table("t", "parquet", tmp_path / "ms.parquet", column("a", Kind.TIMESTAMP, line=9)))
+    assert ":9: " in caught.value.message

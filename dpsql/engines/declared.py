@@ -19,7 +19,8 @@ from dpsql.policy import Column, ColumnType, Kind
 
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
 _DOUBLES = frozenset({"FLOAT", "DOUBLE"})
-_TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"})
+_TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMP_NS"})
+"""Not seconds and milliseconds: they hold moments that are no TIMESTAMP, and one such row would make a query fail."""
 ZONED = "TIMESTAMP WITH TIME ZONE"
 
 _NARROW = 2**30
