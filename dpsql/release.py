@@ -76,12 +76,23 @@ def _noisy_parts(
     noise: NoiseSource,
 ) -> dict[str, Integers]:
     return {
-        part.name: _add(
-            _cells(_part(part, basis, exact, inner), positions, cells),
-            noise.laplace(basis.scale(part), cells),
+        part.name: narrowest(
+            _add(
+                _cells(_part(part, basis, exact, inner), positions, cells),
+                noise.laplace(basis.scale(part), cells),
+            )
         )
         for part in basis.parts
     }
+
+
+def narrowest(noisy: Integers) -> Integers:
+    """int64 where all values fit, whatever they were computed in.
+
+    Privacy: which of the two an exact sum needed is private, and the two are rounded differently further on. After
+    this, the type is a function of the noisy values.
+    """
+    return noisy.astype(np.int64) if noisy.dtype == object and largest(noisy) <= INT64_MAX else noisy
 
 
 def _part(part: Part, basis: BasisPlan, exact: ExactRows, inner: Inner) -> Integers:

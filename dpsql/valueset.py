@@ -180,7 +180,11 @@ class ValueSet:
         return math.ceil(low / self.grain), math.floor(high / self.grain)
 
     def narrowed(self, interval: Interval) -> ValueSet:
-        """This set where the value is known to lie in `interval`. A contradiction narrows nothing."""
+        """This set where the value is known to lie in `interval`. A contradiction narrows nothing.
+
+        Ends are moved inward to values that the type has: a literal with more digits would widen what it is compared with.
+        """
+        interval = _snapped(interval, natural_grain(self.type))
         bounds = self.bounds.intersect(interval)
         machine = self.machine.intersect(interval)
         if bounds.empty or machine.empty:
@@ -192,6 +196,9 @@ class ValueSet:
 
     def restricted(self, allowed: tuple[Literal, ...]) -> ValueSet:
         """This set where the value is known to be one of `allowed`."""
+        step = natural_grain(self.type)
+        if step is not None:
+            allowed = tuple(v for v in allowed if v is None or isinstance(v, str) or number(v) % step == 0)
         if self.values is not None:
             kept = tuple(v for v in self.values if v in allowed)
         else:
@@ -218,6 +225,15 @@ class ValueSet:
 
     def not_null(self) -> ValueSet:
         return replace(self, nullable=False, null_key=False)
+
+
+def _snapped(interval: Interval, step: Fraction | None) -> Interval:
+    """The interval between the outermost multiples of a step that it holds."""
+    if step is None:
+        return interval
+    lower = interval.lower if math.isinf(interval.lower) else math.ceil(Fraction(interval.lower) / step) * step
+    upper = interval.upper if math.isinf(interval.upper) else math.floor(Fraction(interval.upper) / step) * step
+    return Interval(lower, upper)
 
 
 def number(value: Literal) -> Fraction:

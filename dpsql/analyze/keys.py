@@ -13,7 +13,7 @@ from dpsql.expressions.literals import DATE, INTEGER, double_sql, literal_sql, p
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.policy import Kind
 from dpsql.query import Key, KeyDomain
-from dpsql.valueset import INT64, ValueSet
+from dpsql.valueset import INT64, ValueSet, number
 
 MAX_CELLS = 4_000_000
 MAX_LISTED_KEYS = 100_000
@@ -68,7 +68,10 @@ def _domain(node: exp.Expr, text: str, value_set: ValueSet) -> KeyDomain:
     step = value_set.grain or Fraction(1)
     if kind is not Kind.TEXT and value_set.bounds.magnitude >= INT64:
         raise refuse(node, f"the group key {text} takes values beyond 64 bits", "group by something smaller")
-    if kind is Kind.DOUBLE and step.denominator != 1:
+    if kind is not Kind.TEXT and value_set.bounds.magnitude * 10 ** (value_set.type.scale or 0) >= INT64:
+        raise refuse(node, f"the group key {text} takes values with too many digits", "group by something coarser")
+    listed = value_set.values or ()
+    if kind is Kind.DOUBLE and (step.denominator != 1 or any(number(v).denominator != 1 for v in listed)):
         raise refuse(
             node,
             f"the group key {text} takes fractional floating-point values",
@@ -82,6 +85,11 @@ def _domain(node: exp.Expr, text: str, value_set: ValueSet) -> KeyDomain:
         step = Fraction(1, 10 ** (value_set.type.scale or 0))
         return KeyDomain(kind, value_set.values, 0, step, len(value_set.values), null)
     size = value_set.domain_size() or 0
+    if kind not in (Kind.INTEGER, Kind.DOUBLE) and size > MAX_LISTED_KEYS:
+        raise refuse(
+            node, f"the group key {text} has {size:,} values; at most {MAX_LISTED_KEYS:,} {kind.value}s can be listed",
+            "group by something coarser, such as DATE_TRUNC('month', x)",
+        )  # fmt: skip
     first = -(-Fraction(value_set.bounds.lower) // step)
     return KeyDomain(kind, None, int(first), step, size, null)
 

@@ -143,6 +143,8 @@ def _narrow_inverted(
     """Undo monotone steps (± constant, * or / constant, parentheses) down to a column, then cut its interval."""
     if operator is exp.NEQ:
         return compiler.columns
+    if value[1].kind in (Kind.DATE, Kind.TIMESTAMP) and not isinstance(unparenthesised(node), exp.Column):
+        return compiler.columns  # days and microseconds don't mix
     interval: Interval | None = None
     while not isinstance(node, exp.Column):
         if isinstance(node, exp.Paren):
@@ -197,6 +199,22 @@ def _half_line(
     return None
 
 
+def unparenthesised(node: exp.Expr) -> exp.Expr:
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def _loosened(interval: Interval) -> Interval:
+    """A little wider than exact arithmetic says, since the engine may compute in DOUBLE."""
+    lower, upper = interval.lower, interval.upper
+    slack = Fraction(1, 2**48)
+    return Interval(
+        lower if math.isinf(lower) else lower - max(lower, -lower) * slack,
+        upper if math.isinf(upper) else upper + max(upper, -upper) * slack,
+    )
+
+
 def _undo(compiler: Compiler, node: exp.Expr, interval: Interval) -> tuple[exp.Expr, Interval] | None:
     if isinstance(node, exp.Neg):
         return node.this, -interval
@@ -210,6 +228,7 @@ def _undo(compiler: Compiler, node: exp.Expr, interval: Interval) -> tuple[exp.E
         return None
     c = Interval(number(found[0]), number(found[0]))
     other = node.this if right is not None else node.expression
+    interval = _loosened(interval)
     match node:
         case exp.Add():
             return other, interval - c

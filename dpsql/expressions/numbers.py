@@ -386,7 +386,9 @@ def _monotone(
         upper = image(inside.upper, 1) if not math.isinf(inside.upper) else math.inf
         return Interval(lower, upper)
 
-    nullable = inner.set.nullable or not (domain.lower <= inner.set.machine.lower)
+    inside = Interval(domain.lower, math.inf).contains(inner.set.machine.lower)
+    at_end = name == "ln" and inner.set.machine.lower == 0  # LN(0) is no number
+    nullable = inner.set.nullable or not inside or at_end
     new = ValueSet(DOUBLE, mapped(inner.set.bounds), mapped(inner.set.machine), None, None, nullable)
     guard = exp.GTE if name == "sqrt" else exp.GT
     if math.isinf(domain.lower):

@@ -33,7 +33,7 @@ class Term:
     """One exact sum that a release needs.
 
     kind  `rows` that pass the measure's filter, those whose value is `present`, or the sum of their `index`
-    grid  of the index, None for the other kinds
+    grid  of the index; of the values too where they are counted beside their indices; else None
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Inner:
     @property
     def counts(self) -> int:
         """How many of the terms are counts of rows: they come first, as they are."""
-        return sum(term.grid is None for term in self.terms)
+        return sum(term.kind != "index" for term in self.terms)
 
     @property
     def sums(self) -> int:
@@ -102,7 +102,7 @@ class _Builder:
             columns.append(code if text else named(cast(code, "BIGINT"), key_name(index)))
         for index, term in enumerate(self.terms):
             total = column(f"sum_{index}")
-            columns += [total] if term.grid is None else _limbs(total, index)
+            columns += _limbs(total, index) if term.kind == "index" else [total]
         outside.set("expressions", columns)
         declared = [_declared(key, column(key_name(i))) for i, key in enumerate(self._query.keys)]
         if declared:
@@ -210,11 +210,13 @@ def _terms(release: ReleasePlan) -> tuple[Term, ...]:
             if any(getattr(part, kind) for part in basis.parts):
                 term = _term(kind, basis)
                 found.setdefault(term.identity, term)
-    return tuple(sorted(found.values(), key=lambda term: term.grid is not None))
+    return tuple(sorted(found.values(), key=lambda term: term.kind == "index"))
 
 
 def _term(kind: str, basis: BasisPlan) -> Term:
-    return Term(kind, basis.measure, basis.grid if kind == "index" else None)
+    """A basis that adds indices counts the values of the very same summand: present and index go together."""
+    on_grid = kind == "index" or (kind == "present" and any(part.index for part in basis.parts))
+    return Term(kind, basis.measure, basis.grid if on_grid else None)
 
 
 _Summands = dict[tuple[str, Grid | None], tuple[str, Summand]]
