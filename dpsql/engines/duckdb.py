@@ -21,14 +21,14 @@ import duckdb
 from sqlglot import exp
 
 from dpsql.engines import PublicTable, TableReport
-from dpsql.engines.duckdb_sources import csv_files, database_file, public_tables
+from dpsql.engines.duckdb_sources import database_file, public_tables, reports
 from dpsql.engines.duckdb_sources.catalogue import wrong
 from dpsql.engines.duckdb_sources.data import Data
 from dpsql.engines.duckdb_sources.driver import FAULTS, quietly
 from dpsql.engines.duckdb_sources.fingerprint import fingerprint
 from dpsql.engines.exact_rows import ExactRows, join_limbs, key_column, whole
 from dpsql.errors import EngineError, InterfaceError, InternalError, PolicyError
-from dpsql.policy import Key, Policy, Table
+from dpsql.policy import Column, Key, Policy, Table
 
 STATEMENT_SECONDS = 300.0
 IDLE_SECONDS = 1.0
@@ -57,6 +57,11 @@ class DuckDBTransaction:
         self._cursor = cursor
         self._version = version
         self._deadline: float | None = None
+
+    @property
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """For the owner's report."""
+        return self._cursor
 
     @property
     def version(self) -> str:
@@ -310,9 +315,29 @@ class DuckDBEngine:
         return public_tables.distinct(cursor, self._policy, table, known, column)
 
     def report(self) -> tuple[TableReport, ...]:
-        """How each CSV file with declared columns fits the policy: exact counts, for the owner only."""
-        tables = [t for t in self._policy.tables.values() if t.source.kind == "csv" and t.columns]
-        return tuple(csv_files.report(self._policy, table) for table in tables)
+        """How each source with declared columns fits the policy: exact counts, for the owner only."""
+        data, transaction = self._begin()
+        try:
+            return tuple(
+                reports.report(
+                    transaction.cursor,
+                    self._policy,
+                    table,
+                    self.relation(table).sql("duckdb"),
+                    {name: self._keys(column) for name, column in table.columns.items()},
+                )
+                for table in self._policy.tables.values()
+                if table.columns
+            )
+        finally:
+            self._end(data, transaction)
+
+    def _keys(self, column: Column) -> tuple[Key, ...] | None:
+        """The column's keys, also where they are the values of a public column."""
+        if column.keys_from is None:
+            return column.keys
+        table, name = column.keys_from
+        return self.distinct_public(self._policy.tables[table], name)
 
     def close(self) -> None:
         """Let everything go; a transaction under way keeps its data until it ends."""

@@ -67,7 +67,7 @@ class Data:
     def _load_table(self, table: Table) -> None:
         match table.source.kind:
             case "csv":
-                self._create("TABLE", table, csv_files.select(self._policy, table))
+                self._create("TABLE", table, csv_files.select(self._policy, table, self.directory))
             case "parquet":
                 files = parquet_files.found(self._policy, table)
                 select = parquet_files.select(self.connection, self._policy, table, files)
