@@ -427,7 +427,7 @@ def test_check_describes_what_is_protected(config: str, capsys: pytest.CaptureFi
         "| 0.5, 1.25, NULL       |",
         "| 1, 2 from drinks.code |",
         "| drinks |    2 | code BIGINT, drink VARCHAR, price DOUBLE |",
-        "| people |    4 |                       0 | age: 1, code: 1      |",
+        "| people |    4 |                       0 | age: 1, code: 1      | ",
         "| poor       |                1 |",
         "Ledger var/the.ledger: whole, ",
     ):
@@ -455,11 +455,69 @@ def test_check_compares_with_the_data(fresh: Path, capsys: pytest.CaptureFixture
     assert err.endswith("\n2 problems\n")
 
 
+def test_check_finds_columns_of_another_type(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (fresh / "people.csv").write_text("name,age,pay,code,since,cost\nAnn,3.5,1,1,,\nBob,4.5,1,1,,\n")
+    assert main(["check", str(fresh / "policy.yaml")]) == 3
+    err = capsys.readouterr().err
+    assert "policy.yaml:15: column age of people is declared integer, but none of its 2 cells is one" in err
+    assert "hint: write type: double" in err
+    assert main(["query", str(fresh / "policy.yaml"), COUNT]) == 0  # only the owner learns it
+
+
+def test_check_warns(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(config).parent
+    (folder / "wild.csv").write_text(
+        "name,age,pay,code,since,cost\nAnn,130,5000,1,2020-05-01,\nEve,,10,3,2021-01-01,0.5\n,30,10,,,0.5\n"
+    )
+    policy = folder / "wild.yaml"
+    policy.write_text(POLICY.replace("people.csv", "wild.csv"), encoding="utf-8")
+    assert main(["check", str(policy)]) == 0
+    out = capsys.readouterr().out
+    for text in (
+        "| people |    3 | ",
+        "warning: people: 1 cell of name is NULL but nullable is false: that row drops out of GROUP BY name",
+        "warning: people: 1 row has a name that is not a key: dropped from GROUP BY name",
+        "warning: people: 1 cell of age is NULL but nullable is false: that row drops out of COUNT(*) beside AVG(age); "
+        "write nullable: true",
+        "warning: people: 1 value of age is outside 0 to 100 and is moved to the nearer bound; GROUP BY age drops them",
+        "warning: people: 1 value of pay is outside 0 to 1000 and is moved to the nearer bound\n",
+        "warning: people: 1 row has a code that is not a key: dropped from GROUP BY code",
+        "warning: people: 1 value of since is outside 2020-01-01 to 2020-12-31",
+    ):
+        assert text in out, text
+    assert "cost is NULL" not in out and "pay is NULL" not in out
+
+
+def test_check_lists_the_problems_of_policy_and_data_together(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = fresh / "policy.yaml"
+    text = POLICY.replace("drinks.code", "drinks.kode").replace("epsilon: 1e15", "epsilon: none")
+    policy.write_text(text.replace("since:", "until:"), encoding="utf-8")
+    (fresh / "people.csv").write_text("name,age,code,cost\nAnn,3.5,1,\n")
+    assert main(["check", str(policy)]) == 3
+    err = capsys.readouterr().err
+    for found in (
+        "budget.epsilon must be a number",
+        "has no column pay",
+        "has no column until",
+        f"{policy}:17: people.code: keys come from drinks.kode, but table drinks has no column kode",
+        "did you mean code?",
+        "column age of people is declared integer, but its only cell is none",
+    ):
+        assert found in err, found
+    assert err.endswith("\n5 problems\n")
+    (fresh / "drinks.csv").unlink()
+    assert main(["check", str(policy)]) == 3
+    err = capsys.readouterr().err
+    assert "drinks.csv does not exist" in err and "has no column pay" in err
+
+
 def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = fresh / "var" / "the.ledger"
     ledger.write_bytes(b"no ledger")
     assert main(["check", str(fresh / "policy.yaml")]) == 5
-    assert "error 58030" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "error 58030" in err
+    assert "| (everyone)   | 1000000000000000 |          |       |                  |        |" in out  # unknown
     ledger.unlink()
     assert main(["check", str(fresh / "policy.yaml")]) == 0
     assert "does not exist" in capsys.readouterr().out

@@ -255,6 +255,123 @@ def test_a_csv_that_does_not_fit_the_policy(make: Make, tmp_path: Path, text: st
     assert caught.value.__context__ is None or CANARY not in str(caught.value.__context__)
 
 
+def test_csv_globs_are_one_table(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "part1.csv").write_text("a,b,more\n1,x,9\nbad,y,9\n")
+    (tmp_path / "part2.csv").write_text("B,A\nz,3\nshort\n")
+    t = table("t", "csv", tmp_path / "part*.csv", column("a", Kind.INTEGER), column("b", Kind.TEXT))
+    (tmp_path / "open1.csv").write_text("a,b\n1,x\n")
+    (tmp_path / "open2.csv").write_text("B,A,more\ny,1.5,9\n")
+    public = table("p", "csv", tmp_path / "open?.csv", public=True)
+    engine = make(t, public)
+    assert values(engine, t, "a") == [1, None, 3] and values(engine, t, "b") == ["x", "y", "z"]
+    (report,) = engine.report()
+    assert (report.rows, report.unreadable, report.misfits) == (3, 1, {"a": 1})
+    assert engine.public_table(public).columns == (("a", "DOUBLE"), ("b", "VARCHAR"), ("more", "BIGINT"))
+    (tmp_path / "part3.csv").write_text("a,b\n4,x\n")
+    assert count(engine, t) == 4
+    (tmp_path / "part4.csv").write_text("a\n4\n")
+    with pytest.raises(PolicyError, match=r"part4\.csv has no column b"):
+        make(t)
+    with pytest.raises(PolicyError, match="no file matches"):
+        make(table("t", "csv", tmp_path / "none*.csv", column("a", Kind.INTEGER)))
+
+
+def test_a_name_with_brackets_is_a_file(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t[1].csv").write_text("a\n1\n")
+    (tmp_path / "t1.csv").write_text("a\n2\n")
+    t = table("t", "csv", tmp_path / "t[1].csv", column("a", Kind.INTEGER))
+    assert values(make(t), t, "a") == [1]
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"a,s\r\n1,x\n2,y\r\n3,z", ["x", "y", "z"]),
+        (b"a,s\n1,x\r\n2,y\n3,z\r\n", ["x", "y", "z"]),
+        (b"a,s\n1,x\r2,y\r\n3,z\r", ["x", "y", "z"]),
+        (b'a,s\r\n1,"x\r\n""\ny"\n2,"\r"\r\n', ['x\r\n"\ny', "\r"]),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 2, 1 << 20])
+def test_mixed_line_ends(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, found: list[str], chunk: int
+) -> None:
+    monkeypatch.setattr("dpsql.engines.duckdb_sources.line_ends._CHUNK", chunk)
+    (tmp_path / "t.csv").write_bytes(data)
+    t = table("t", "csv", tmp_path / "t.csv", column("a", Kind.INTEGER), column("s", Kind.TEXT))
+    public = table("p", "csv", tmp_path / "t.csv", public=True)
+    engine = make(t, public)
+    assert values(engine, t, "s") == found
+    assert engine.public_table(public).rows == len(found)
+    assert engine.report()[0].unreadable == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "found", "hint"),
+    [
+        (b"\xff\xfe,a\n", "is not UTF-8 text", "UTF-8"),
+        (b'a,"b\n', "is not a CSV file", "commas"),
+        (b"directory", "is not a regular file", "path of a file"),
+        (b"locked", "is not readable for this user", "permission"),
+    ],
+)
+def test_what_is_wrong_with_a_file(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, found: str, hint: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(data)
+    if data == b"directory":
+        path.unlink()
+        path.mkdir()
+    if data == b"locked":
+        monkeypatch.setattr(os, "access", lambda *_: False)
+
+        def header(_: Path) -> list[str]:
+            raise PermissionError
+
+        monkeypatch.setattr("dpsql.engines.declared.header", header)
+    with pytest.raises(PolicyError, match=f"t.csv {found}") as caught:
+        make(table("t", "csv", path, column("a", Kind.INTEGER)))
+    assert hint in (caught.value.hint or "")
+
+
+def test_the_report_of_every_kind_of_source(make: Make, tmp_path: Path) -> None:
+    sql = (
+        "SELECT * FROM (VALUES (5, 'x', 'nan'::DOUBLE, DATE '2020-05-01', 1.50::DECIMAL(4,2), TRUE), "
+        "(-5, 'y', 200.0, DATE '2019-01-01', 2.25, NULL), (NULL, NULL, 1.0, NULL, NULL, NULL)) t(i, s, d, day, n, b)"
+    )
+    write_database(tmp_path / "x.duckdb", f"CREATE TABLE t AS {sql}", f"COPY ({sql}) TO '{tmp_path}/t.parquet'")
+    duckdb.execute(f"COPY ({sql}) TO '{tmp_path}/t.csv'")
+    columns = (
+        Column("i", ColumnType(Kind.INTEGER), bounds=(Fraction(0), Fraction(9))),
+        Column("s", ColumnType(Kind.TEXT), keys=("x", "it's", None)),
+        Column("d", ColumnType(Kind.DOUBLE), bounds=(Fraction(0), Fraction(3, 2))),
+        Column("day", ColumnType(Kind.DATE), bounds=(dt.date(2020, 1, 1), dt.date(2020, 12, 31))),
+        Column("n", ColumnType(Kind.DECIMAL, 4, 2), keys=(Fraction(3, 2),)),
+        Column("b", ColumnType(Kind.BOOLEAN)),
+    )
+    engine = make(
+        table("a", "csv", tmp_path / "t.csv", *columns),
+        table("b", "parquet", tmp_path / "t.parquet", *columns),
+        table("c", "table", "t", *columns),
+        engine="duckdb:///x.duckdb",
+    )
+    for report in engine.report():
+        assert report.rows == 3
+        assert report.nulls == {"i": 1, "s": 1, "d": 1, "day": 1, "n": 1, "b": 2}, report.table
+        assert report.outside == {"i": 1, "s": 1, "d": 1, "day": 1, "n": 1}, report.table
+
+
+def test_a_column_that_is_of_another_type(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,c\n1.5,,x\n2.5,,2020-01-01\n")
+    t = table(
+        "t", "csv", tmp_path / "t.csv", *(column("a", Kind.INTEGER), column("b", Kind.DATE), column("c", Kind.DATE))
+    )
+    engine = make(t)  # never an error at load
+    (report,) = engine.report()
+    assert report.unfit == {"a": (2, "double")}
+
+
 def test_masked_and_wide_keys(make: Make, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("i,b,s\n1,t,x\n,,\n3,f,z\n")
     t = table("t", "csv", tmp_path / "t.csv", *(TYPED[i] for i in (0, 3, 4)))

@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from dpsql.engines.exact_rows import ExactRows
 from dpsql.errors import PolicyError
-from dpsql.policy import Key, Policy, Table
+from dpsql.policy import Key, Policy, Table, at_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Engine(Protocol):
         ...
 
     def report(self) -> tuple[TableReport, ...]:
-        """How the source of each table with declared columns fits the policy. For the owner only: exact counts of private data."""
+        """How the source of each table with declared columns fits the policy. For the owner only: exact counts."""
         ...
 
     def close(self) -> None:
@@ -139,6 +139,6 @@ def open_engine(policy: Policy) -> Engine:
 
 def _unknown(policy: Policy) -> PolicyError:
     return PolicyError(
-        f"{policy.path}: engine is {policy.engine!r}, which dpsql does not know",
+        f"{at_line(policy.shown or str(policy.path), 0)}: engine is {policy.engine!r}, which dpsql does not know",
         hint="write `engine: duckdb`, or `engine: duckdb:///file.duckdb`",
     )

@@ -11,7 +11,7 @@ import duckdb
 
 from dpsql.engines import declared
 from dpsql.errors import PolicyError
-from dpsql.policy import Column, Kind, Policy, Table
+from dpsql.policy import Column, Kind, Policy, Table, at_line
 
 NAMED = "database_name = ? AND lower(schema_name) = ? AND lower(table_name) = ?"
 """The condition that picks one table in DuckDB's catalogue functions."""
@@ -19,8 +19,7 @@ NAMED = "database_name = ? AND lower(schema_name) = ? AND lower(table_name) = ?"
 
 def wrong(policy: Policy, line: int, found: str, hint: str | None = None) -> PolicyError:
     """The error for a line of the policy that doesn't fit the data."""
-    where = f"{policy.path}:{line}" if line else str(policy.path)
-    return PolicyError(f"{where}: {found}", hint=hint)
+    return PolicyError(f"{at_line(policy.shown or str(policy.path), line)}: {found}", hint=hint)
 
 
 class Unreadable(PolicyError):

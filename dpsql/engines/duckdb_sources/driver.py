@@ -41,8 +41,12 @@ def quietly(call: Callable[[], _T]) -> _T:
     raise EngineError(f"the engine failed; the operator's log has it under {reference}")
 
 
-def read_source(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, sql: str, file: str = "") -> list[Any]:
-    """Run SQL that reads a source, or one `file` of it; a source that can't be read is the policy's fault. Quotes nothing of it."""
+def read_source(
+    connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, sql: str, file: str = ""
+) -> list[Any]:
+    """Run SQL that reads a source, or one `file` of it; one that can't be read is the policy's fault. Quotes nothing
+    of it.
+    """
     try:
         return connection.execute(sql).fetchall()
     except FAULTS as fault:
