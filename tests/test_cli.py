@@ -18,7 +18,7 @@ import pytest
 from dpsql.cli import main
 from dpsql.cli.answer import answer
 from dpsql.cli.arguments import value
-from dpsql.cli.errors import error_text, excerpt
+from dpsql.cli.errors import error_text, excerpt, with_config
 from dpsql.errors import Error, InternalError
 from dpsql.ledger import Ledger
 from dpsql.policy import load
@@ -413,6 +413,26 @@ def test_explain_epsilons_refused(config: str, sql: str, epsilons: str, code: in
     assert main(["explain", config, sql, "--epsilons", epsilons]) == code
 
 
+def test_explain_epsilons_rounds(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT COUNT(*), SUM(age), AVG(age) FROM people"
+    assert main(["explain", config, sql, "--epsilons", "0.003,0.7,3", "--as", "rich"]) == 0
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[3:-1]]
+    assert rows[0][:4] == ["0.003", "COUNT(*)", "33,300", "1,372"]
+    assert rows[1][3] == "99,900"
+    assert rows[2][3].endswith("00/n")
+    assert all(float(row[3].replace(",", "")).is_integer() for row in rows if row[1] == "COUNT(*)")
+
+
+def test_a_query_that_asks_for_a_plan(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for prefix, more in (("EXPLAIN ", []), ("EXPLAIN (FORMAT json) ", ["--format", "json"])):
+        assert main(["explain", config, COUNT, *more]) == 0
+        plain = capsys.readouterr().out
+        assert main(["query", config, prefix + COUNT]) == 0
+        assert capsys.readouterr() == (plain, "")
+    assert main(["query", config, "EXPLAIN " + COUNT, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("QUERY PLAN\n")
+
+
 # ---------------------------------------------------------------------------------------------- check
 
 
@@ -517,13 +537,42 @@ def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["check", str(fresh / "policy.yaml")]) == 5
     out, err = capsys.readouterr()
     assert "error 58030" in err
-    assert "| (everyone)   | 1000000000000000 |          |       |                  |        |" in out  # unknown
+    everyone = next(line for line in out.splitlines() if "(everyone)" in line)
+    assert "".join(everyone.split()) == "|(everyone)|1000000000000000|||||"  # what was charged is not known
     ledger.unlink()
     assert main(["check", str(fresh / "policy.yaml")]) == 0
     assert "does not exist" in capsys.readouterr().out
     assert main(["query", str(fresh / "policy.yaml"), COUNT]) == 5
     assert main(["budget", str(fresh / "policy.yaml")]) == 5
-    assert capsys.readouterr().err.count("budget CONFIG --create") == 2
+    err = capsys.readouterr().err
+    assert "CONFIG" not in err and err.count(f"dpsql budget {fresh / 'policy.yaml'} --create") == 2
+
+
+def test_hints_name_the_policy_as_it_was_given(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spaced = fresh / "my policy.yaml"
+    (fresh / "policy.yaml").rename(spaced)
+    (fresh / "var" / "the.ledger").unlink()
+    for arguments in (["query", str(spaced), COUNT], ["check", str(spaced)]):
+        main(arguments)
+        out, err = capsys.readouterr()
+        assert f"hint: make it once with: dpsql budget '{spaced}' --create" in out + err
+    assert main(["query", str(spaced), "-f", "-", COUNT]) == 2
+    assert with_config("dpsql query CONFIG, CONFIG", "a b") == "dpsql query 'a b', CONFIG"
+    (fresh / "people.csv").unlink()
+    assert main(["query", os.path.relpath(spaced), COUNT]) == 3  # errors of YAML and of the data say it alike
+    assert capsys.readouterr().err.splitlines()[-2].startswith(f"error F0000: {os.path.relpath(spaced)}:11: ")
+
+
+def test_a_charged_ledger_that_is_gone(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(fresh / "policy.yaml")
+    assert main(["query", config, COUNT]) == 0
+    (fresh / "var" / "the.ledger").unlink()
+    for arguments in (["query", config, COUNT], ["budget", config], ["budget", config, "--create"]):
+        capsys.readouterr()
+        assert main(arguments) == 5
+        err = capsys.readouterr().err
+        assert "the head the.ledger.head of a charged ledger is still there" in err and "--create" not in err
+    assert main(["check", config]) == 5
 
 
 # ---------------------------------------------------------------------------------------------- budget
@@ -576,6 +625,11 @@ def test_budget_as_csv_and_json(fresh: Path, capsys: pytest.CaptureFixture[str])
     assert main(["budget", config, "--as", "ann"]) == 0
     out = capsys.readouterr().out
     assert "bob" not in out and "(everyone)" not in out
+    assert main(["budget", config, "--as", "nobody"]) == 0
+    assert "| nobody | no limit |" in capsys.readouterr().out
+    (fresh / "policy.yaml").write_text(POLICY.replace("    rich: {", '    "*": {epsilon: 3}\n    rich: {'))
+    assert main(["budget", config, "--as", "nobody"]) == 0
+    assert "".join(capsys.readouterr().out.splitlines()[3].split()) == "|nobody|3||0|3|"
     assert main(["budget", config, "--create"]) == 5
     assert main(["budget", config, "--last", "many"]) == 2
 
@@ -610,6 +664,8 @@ def test_numbers_in_tables() -> None:
     lines = [[c.strip() for c in line.split("|")[1:-1]] for line in answer(result, "table", "ascii").splitlines()]
     assert lines[3] == ["1,250", "9", "47,983,308", "343", "12.346", "0.035", "2020", "10"]
     assert lines[4] == ["NULL", "8.2", "NaN", "343", "5", "", "1999", "1234.57"]
+    nothing = Result((ResultColumn("x", '"NULL"'),), [(None,)], Privacy("a", Fraction(1), Fraction(0), None))
+    assert '{"name": "x", "type": "NULL"}' in answer(nothing, "json", "ascii")
     assert '"half_widths": [' in answer(result, "json", "ascii")
     assert json.loads(answer(result, "json", "ascii"))["rows"][1][1] == "NaN"
 
@@ -677,6 +733,31 @@ def test_a_terminal_without_unicode(config: str) -> None:
     done = _run("query", config, COUNT, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert b"+/- 95 %" in done.stdout and b"charged epsilon" in done.stdout
+    assert len({len(line) for line in done.stdout.splitlines()[:-1]}) == 1
+
+
+def test_large_output_to_a_reader_that_goes_away(fresh: Path) -> None:
+    (fresh / "drinks.csv").write_text("code,drink\n" + "".join(f"{i},{'x' * 40}\n" for i in range(20_000)))
+    for unbuffered in ("", "1"):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
+        command = [sys.executable, "-m", "dpsql", "query", str(fresh / "policy.yaml"), "SELECT * FROM drinks"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+            assert process.stdout is not None and process.stderr is not None
+            assert process.stdout.read(2) == b"+-"
+            process.stdout.close()
+            err = process.stderr.read()
+        assert process.returncode == 141, unbuffered
+        assert b"Traceback" not in err and b"Exception" not in err
+
+
+def test_help_to_a_reader_that_went_away() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
+    command = [sys.executable, "-m", "dpsql", "query", "--help"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_reader_that_goes_away(config: str) -> None:

@@ -671,6 +671,40 @@ def test_changed_data_are_read_again(make: Make, tmp_path: Path) -> None:
     assert count(engine, t) == 3
 
 
+def test_a_source_that_goes_away(
+    make: Make, clinic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    t = small(tmp_path)
+    duckdb.execute(f"COPY (SELECT 1::BIGINT AS a) TO '{tmp_path}/t.parquet'")
+    scanned = table("s", "parquet", tmp_path / "t.parquet", column("a", Kind.INTEGER))
+    loaded, in_place, database = make(t), make(scanned), make(PEOPLE, engine="duckdb:///clinic.duckdb")
+
+    def refused(engine: DuckDBEngine, of: Table) -> None:
+        caplog.clear()
+        with pytest.raises(EngineError, match="the data source can't be opened") as caught:
+            count(engine, of)
+        assert str(tmp_path) not in str(caught.value) and "operator's log" in str(caught.value)
+        assert str(tmp_path) in caplog.text
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda *_: False)
+        refused(in_place, scanned)
+    (tmp_path / "t.csv").unlink()
+    refused(loaded, t)
+    (tmp_path / "t.parquet").unlink()
+    refused(in_place, scanned)
+    with database._changed:
+        database._data.detach()
+    clinic.rename(tmp_path / "elsewhere")
+    refused(database, PEOPLE)
+
+
+def test_a_file_that_is_no_database(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "x.duckdb").write_text("no database")
+    with pytest.raises(PolicyError, match=r"x\.duckdb can't be opened as a DuckDB database"):
+        make(PEOPLE, engine="duckdb:///x.duckdb")
+
+
 def test_threads(make: Make, clinic: Path, tmp_path: Path) -> None:
     t = small(tmp_path)
     engine = make(t, PEOPLE, engine="duckdb:///clinic.duckdb")

@@ -9,12 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.cli.budget import budget_table
-from dpsql.cli.errors import LEDGER, OK, POLICY, error_text
+from dpsql.cli.errors import LEDGER, OK, POLICY, error_text, with_config
 from dpsql.cli.output import Output, say
 from dpsql.engines import Engine, TableReport, open_engine
 from dpsql.errors import EngineError, LedgerError, PolicyError
 from dpsql.ledger import Ledger
-from dpsql.ledger.head import head_path
+from dpsql.ledger.faults import was_charged
 from dpsql.policy import Bound, Column, Key, Kind, Policy, Table, at_line, load_partly
 from dpsql.privacy.loss import decimal_text
 from dpsql.session import with_public_keys
@@ -35,7 +35,7 @@ def check(arguments: argparse.Namespace) -> int:
             if any(report.unfit for report in reports):
                 return _tell(_unfit(policy, reports))
             output.write("".join(_sections(resolved, engine, reports, output.style)))
-            return _ledger(policy, output)
+            return _ledger(policy, output, arguments.config)
     except PolicyError as first:
         return _tell(_all_misfits(policy) or [first])
 
@@ -121,7 +121,7 @@ def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
             place = f"COUNT(*) beside AVG({name})" if numeric else f"GROUP BY {name}" if grouped else f"COUNT({name})"
             yield (
                 f"{report.table}: {_many(nulls, 'cell')} of {name} {_are(nulls)} NULL but nullable is false: "
-                f"{'those rows drop' if nulls > 1 else 'that row drops'} out of {place}; write nullable: true"
+                f"{'those rows drop' if nulls > 1 else 'that row drops'} out of {place}; {_keep_nulls(column)}"
             )
         if outside and column.keys is not None:
             yield (
@@ -135,6 +135,13 @@ def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
                 f"{report.table}: {_many(outside, 'value')} of {name} {_are(outside)} outside {_bound(low)} to "
                 f"{_bound(high)} and {_are(outside)} moved to the nearer bound{dropped}"
             )
+
+
+def _keep_nulls(column: Column) -> str:
+    """What to write so that rows with NULL count."""
+    if column.keys is None:
+        return "write nullable: true"
+    return "to keep them, list its keys, null among them" if column.keys_from else "to keep them, add null to its keys"
 
 
 def _many(count: int, what: str) -> str:
@@ -253,7 +260,7 @@ def _by_column(counts: Mapping[str, int]) -> str:
 # ---------------------------------------------------------------------------------------------- ledger
 
 
-def _ledger(policy: Policy, output: Output) -> int:
+def _ledger(policy: Policy, output: Output, config: str) -> int:
     """The budget and the state of the ledger. A ledger not yet made is no fault of the policy."""
     name = os.path.relpath(policy.ledger, policy.path.parent)
     try:
@@ -263,10 +270,11 @@ def _ledger(policy: Policy, output: Output) -> int:
             output.write(f"\nLedger {name}: whole, {count:,} charge{'s' * (count != 1)}.\n")
             return OK
     except LedgerError as error:
-        known = not policy.ledger.exists() and not head_path(policy.ledger).exists()
-        output.write("\nBudget:\n" + budget_table(policy, None, output.style, nothing_charged=known))
-        if policy.ledger.exists():
-            say(error_text(error))
+        unborn = not policy.ledger.exists() and not was_charged(policy.ledger)
+        output.write("\nBudget:\n" + budget_table(policy, None, output.style, nothing_charged=unborn))
+        if not unborn:
+            say(error_text(error, config=config))
             return LEDGER
-        output.write(f"\n{error.message}; queries are refused until it does\nhint: {error.hint}\n")
+        hint = with_config(error.hint or "", config)
+        output.write(f"\n{error.message}; queries are refused until it does\nhint: {hint}\n")
         return OK
