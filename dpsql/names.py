@@ -23,6 +23,8 @@ def output_name(node: exp.Expr) -> str:
             return "exists"
         case exp.Subquery() if isinstance(node.this, exp.Select) and len(node.this.expressions) == 1:
             return output_name(node.this.expressions[0])
+        case exp.Func() if str(node.meta.get("word", "")).isidentifier() and not isinstance(node, exp.Cast):
+            return str(node.meta["word"]).lower()
         case exp.Anonymous():
             return node.name.lower()
         case exp.Func() if not isinstance(node, (exp.Connector, exp.Binary)):

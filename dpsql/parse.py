@@ -62,6 +62,7 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     tree = trees[0]
     _check_is_query(tree, sql)
     _check_depth(tree)
+    tree = _known_names(tree, sql[offset:])
     tree = _balanced(tree)
     tree = bind(tree, parameters)
     if offset:
@@ -210,6 +211,21 @@ def _joined(kind: type[exp.Expr], terms: list[exp.Expr]) -> exp.Expr:
         return terms[0]
     half = len(terms) // 2
     return kind(this=_joined(kind, terms[:half]), expression=_joined(kind, terms[half:]))
+
+
+def _known_names(tree: exp.Expr, text: str) -> exp.Expr:
+    """Each function remembers how it was written, for the name of its column; MEAN is AVG."""
+    for node in list(tree.find_all(exp.Func)):
+        start, end = node.meta.get("start"), node.meta.get("end")
+        if start is not None and end is not None:
+            node.meta["word"] = text[start : end + 1]
+        if isinstance(node, exp.Anonymous) and node.name.lower() == "mean" and len(node.expressions) == 1:
+            average = exp.Avg(this=node.expressions[0])
+            average.meta.update(node.meta)
+            if node is tree:
+                return average
+            node.replace(average)
+    return tree
 
 
 def _shift_positions(tree: exp.Expr, offset: int) -> None:

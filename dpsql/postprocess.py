@@ -7,15 +7,18 @@ with the machine.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+from sqlglot import exp
 
 from dpsql.engines import PublicTable
 from dpsql.errors import Cancelled, DatabaseError, EngineError, UnknownColumn, UnsupportedQuery
+from dpsql.expressions import position_of
 from dpsql.release import NoisyRows
 
 MEMORY = "1GB"
@@ -71,20 +74,25 @@ class Scratch:
             cursor = self._local.cursor = self._connection.cursor()
         return cursor
 
-    def bind(self, sql: str, samples: Mapping[str, NoisyRows]) -> Outer:
-        """Names and types of the outer query's result, found over sample rows: free, before any charge.
+    def bind(self, sql: str, samples: Mapping[str, NoisyRows], tree: exp.Expr) -> Outer:
+        """Names and types of the outer query's result, found by running it over sample rows: free, before any charge.
 
-        Whatever is wrong with it (an unknown function or column, a type error) shows here. The engine's words are
-        about the query and public names only, since nothing private is in this engine.
+        Whatever is wrong with it (an unknown function or column, a type error, a text that is no number, a subquery of
+        many rows) shows here. The engine's words are about the query, the samples and public tables only, since nothing
+        private is in this engine. `tree` is the analyst's statement, for positions.
         """
         cursor = self._cursor()
         for name, rows in samples.items():
             cursor.register(name, rows.columns)
         try:
             described = cursor.execute(f"DESCRIBE {sql}").fetchall()
+            (statement,) = cursor.extract_statements(sql)
+            cursor.execute(sql).fetchone()
+            cursor.abort()
+        except duckdb.InterruptException:
+            raise Cancelled("the query over the released numbers takes too long", hint="ask for less") from None
         except duckdb.Error as error:
-            raise _binding_error(error) from None
-        (statement,) = cursor.extract_statements(sql)
+            raise _binding_error(error, tree) from None
         return Outer(sql, statement, tuple(row[0] for row in described), tuple(row[1] for row in described))
 
     def run(self, outer: Outer, releases: Mapping[str, NoisyRows]) -> list[tuple[Any, ...]]:
@@ -106,15 +114,29 @@ class Scratch:
         self._connection.close()
 
 
-def _binding_error(error: duckdb.Error) -> DatabaseError:
+_MISSING = re.compile(r'(?:Referenced column |does not have a column named )"([^"]+)"')
+_INTERNAL = ("_dpsql_release_", "key_", "number_", "half_width_")
+
+
+def _binding_error(error: duckdb.Error, tree: exp.Expr) -> DatabaseError:
+    """A refusal in our own words where the engine's are known, else in its first line without internal names."""
     text = str(error).split("\n", 1)[0]
-    text = text.split(": ", 1)[-1] if ": " in text else text
-    text = text.split("LINE 1")[0].strip()
-    for internal in ("_dpsql_release_", "key_", "number_"):
-        if internal in text:
-            text = "its parts don't fit together"
-    kind = UnknownColumn if "column" in text.lower() and "not found" in text.lower() else UnsupportedQuery
-    return kind(
-        f"the query over the released numbers can't be bound: {text[:200]}",
+    missing = _MISSING.search(text)
+    if missing is not None and not missing[1].startswith(_INTERNAL):
+        return UnknownColumn(
+            f"column {missing[1]} does not exist in this part of the query",
+            hint="in SQL, text stands in single quotes, names in double quotes",
+            position=_position(tree, missing[1]),
+        )
+    text = text.split(": ", 1)[-1].split("LINE 1")[0].strip()
+    if any(internal in text for internal in _INTERNAL):
+        text = "its types don't fit together"
+    return UnsupportedQuery(
+        f"this query can't be answered: {text[:200]}",
         hint="check the names and types of columns in its SELECT, GROUP BY and ORDER BY",
     )
+
+
+def _position(tree: exp.Expr, name: str) -> int | None:
+    found = (c for c in tree.find_all(exp.Column) if c.name.lower() == name.lower())
+    return next((position_of(c) for c in found), None)

@@ -66,7 +66,7 @@ class Session:
         self._noise = noise
         self._lock = threading.Lock()
         self._plans: OrderedDict[Hashable, Compiled] = OrderedDict()
-        self._version = ""
+        self._version = engine.version
         self._scratch: Scratch | None = None
         self._resolved = policy
 
@@ -231,7 +231,7 @@ class Session:
         inner = tuple(_inner(r, self.engine) for r in plan.releases)
         tree, extra = with_half_widths(plan)
         samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
-        outer = scratch.bind(render(total(tree)), samples)
+        outer = scratch.bind(render(total(tree)), samples, statement.tree)
         visible = len(outer.names) - len(extra)
         columns = _columns(plan, outer, visible)
         return Compiled(plan, inner, outer, columns, extra, statement.explain)
@@ -241,6 +241,9 @@ class Session:
         version = self.engine.version
         with self._lock:
             if self._scratch is None or version != self._version:
+                if version != self._version:
+                    with self.engine.transaction() as transaction:  # makes the engine load what changed
+                        version = transaction.version
                 self._resolved = with_public_keys(self.policy, self.engine)
                 public = [self.engine.public_table(t) for t in self.policy.tables.values() if t.public]
                 self._scratch, self._version = Scratch(public), version
@@ -310,13 +313,14 @@ def _hashable(parameters: Parameters) -> Hashable:
 
 
 def _sample(plan: ReleasePlan) -> NoisyRows:
-    """Rows of a release's types with made-up numbers, for binding."""
-    columns = {name: values[:1] for name, values in key_columns(plan).items()}
+    """At most two rows of a release's types with made-up numbers, for binding."""
+    rows = min(plan.query.cells, 2)
+    columns = {name: values[:rows] for name, values in key_columns(plan).items()}
     for index, number in enumerate(plan.numbers):
         integer = _number_type(number) == "BIGINT"
-        columns[number_name(index)] = np.zeros(1, dtype=np.int64 if integer else np.float64)
+        columns[number_name(index)] = np.ones(rows, dtype=np.int64 if integer else np.float64)
         if number.way.half_widths is not None:
-            columns[half_width_name(index)] = np.zeros(1, dtype=np.float64)
+            columns[half_width_name(index)] = np.ones(rows, dtype=np.float64)
     return NoisyRows(columns)
 
 

@@ -51,13 +51,15 @@ def _quantiles(level: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.fl
 def _half_widths(noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> npt.NDArray[np.float64]:
     """q(θ)/n at the answer θ, q the quantile of |(θ − L)X + (U − θ)Y| for two Laplace(1/ε): see interval.py.
 
-    Never more than the bounds are apart: beyond that it says nothing.
+    Never more than the bounds are apart: beyond that, and where there seems to be no row, it says nothing.
     """
     share = _share(noisy, grid)
-    rows = np.maximum(endpoint_total(noisy).astype(np.float64) / grid.cells, 1.0)
+    rows = endpoint_total(noisy).astype(np.float64) / grid.cells
     width = float(grid.upper - grid.lower)
-    widths: npt.NDArray[np.float64] = width * float(scale) * np.interp(share, *_quantiles(level)) / rows
-    return np.minimum(widths, width)
+    widths: npt.NDArray[np.float64] = (
+        width * float(scale) * np.interp(share, *_quantiles(level)) / np.maximum(rows, 1.0)
+    )
+    return np.where(rows < 1.0, width, np.minimum(widths, width))
 
 
 def _constant(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.errors import MissingBounds, UnsupportedQuery
+from dpsql.errors import MissingBounds
 from dpsql.expressions import Compiler, Typed, refuse
 from dpsql.expressions.literals import DATE, INTEGER, double_sql, literal_sql, paren, try_cast
 from dpsql.expressions.numbers import unbounded_error
@@ -22,8 +22,8 @@ MAX_LISTED_KEYS = 100_000
 def key_of(compiler: Compiler, node: exp.Expr, text: str) -> Key:
     """A GROUP BY expression with its public domain, or a refusal where the domain isn't finite.
 
-    Rows that hold a value outside a column's value set are dropped, not moved into the set: the column's guard sees
-    the raw value. Computations see clipped values, so they can't fail.
+    A bare column drops the rows whose value is outside its value set. Inside an expression the values are clipped to
+    their sets first, so that it can't fail; a row is dropped where the expression's value isn't in the domain.
     """
     leaves = {c.name: compiler.columns[c.name] for c in node.find_all(exp.Column) if c.name in compiler.columns}
     if not leaves:
@@ -37,11 +37,12 @@ def key_of(compiler: Compiler, node: exp.Expr, text: str) -> Key:
     if size is None or size > MAX_CELLS:
         raise _infinite_key(as_key, node, text, typed.set, size)
     domain = _domain(node, text, typed.set)
-    raw = isinstance(node, exp.Column) and typed.kind in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN)
-    # A bare column's domain is its value set: that its code is in the domain is checked once, after the aggregation.
-    guards = [] if raw else [g for n, s in leaves.items() if (g := _leaf_guard(n, s)) is not None]
+    bare = isinstance(node, exp.Column)
+    raw = bare and typed.kind in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN)
+    # That a code is in the domain is checked after the aggregation; only a clipped column must be looked at before.
+    guards = (_inside(node.name, typed.set),) if bare and not raw else ()
     value = exp.column(node.name, quoted=True) if raw else typed.sql
-    return Key(text, _code(value, domain), tuple(guards), domain, typed.set, _origin(node, compiler))
+    return Key(text, _code(value, domain), guards, domain, typed.set, _origin(node, compiler))
 
 
 def _key_leaf(value_set: ValueSet) -> ValueSet:
@@ -50,31 +51,12 @@ def _key_leaf(value_set: ValueSet) -> ValueSet:
     return replace(value_set, nullable=value_set.null_key, grain=grain)
 
 
-def _leaf_guard(name: str, value_set: ValueSet) -> exp.Expr | None:
-    """Raw column inside its value set, or NULL where it may be: a key such as COALESCE(x, 0) has a value there."""
+def _inside(name: str, value_set: ValueSet) -> exp.Expr:
+    """The raw column inside its value set, or NULL."""
     column = exp.column(name, quoted=True)
-    if value_set.values is not None and value_set.kind is not Kind.BOOLEAN:
-        if len(value_set.values) > MAX_LISTED_KEYS:
-            raise UnsupportedQuery(f"column {name} has too many keys to list", hint="group by a bounded integer")
-        listed = [literal_sql(v, value_set.type) for v in value_set.values]
-        inside: exp.Expr = exp.In(this=column, expressions=listed)
-    elif value_set.kind is Kind.BOOLEAN:
-        if value_set.values is not None and len(value_set.values) < 2:
-            inside = exp.In(this=column, expressions=[literal_sql(v, value_set.type) for v in value_set.values])
-        else:
-            return None if value_set.nullable else exp.Not(this=exp.Is(this=column, expression=exp.Null()))
-    elif value_set.bounds.bounded and value_set.kind is not Kind.TEXT:
-        lower, upper = Fraction(value_set.bounds.lower), Fraction(value_set.bounds.upper)
-        inside = exp.Between(
-            this=column,
-            low=literal_sql(_plain(lower), value_set.type),
-            high=literal_sql(_plain(upper), value_set.type),
-        )
-    else:
-        return None
-    if not value_set.nullable:
-        return inside
-    return exp.Paren(this=exp.or_(inside, exp.Is(this=column.copy(), expression=exp.Null())))
+    lower, upper = (_plain(Fraction(end)) for end in (value_set.bounds.lower, value_set.bounds.upper))
+    between = exp.Between(this=column, low=literal_sql(lower, value_set.type), high=literal_sql(upper, value_set.type))
+    return exp.Paren(this=exp.or_(between, exp.Is(this=column.copy(), expression=exp.Null())))
 
 
 def _plain(value: Fraction) -> int | Fraction:
@@ -93,6 +75,8 @@ def _domain(node: exp.Expr, text: str, value_set: ValueSet) -> KeyDomain:
             "use FLOOR to get whole numbers",
         )
     if value_set.values is not None:
+        if len(value_set.values) > MAX_LISTED_KEYS:
+            raise refuse(node, f"the group key {text} has too many values to list", "group by a bounded integer")
         if kind is Kind.TEXT:
             return KeyDomain(kind, value_set.values, count=len(value_set.values), null=null)
         step = Fraction(1, 10 ** (value_set.type.scale or 0))

@@ -21,12 +21,23 @@ from dpsql.query import half_width_name, number_name
 
 _SYNTAX = frozenset(
     """
-    ALL AND ANY AS BETWEEN BY CASE CAST CROSS DECIMAL DISTINCT ELSE END ESCAPE EXCEPT EXISTS EXTRACT FILTER
+    ALL AND ANY AS BETWEEN BY CASE CAST CROSS DECIMAL DISTINCT ELSE END ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT FILTER
     FIRST FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LAST LEFT LIKE LIMIT MATERIALIZED
     NOT NULLS OFFSET ON OR ORDER OUTER OVER PARTITION QUALIFY RIGHT SELECT SOME THEN TRY_CAST UNION USING
     VALUES VARCHAR WHEN WHERE WINDOW WITH
     """.split()
 )
+"""Words that may stand before a bracket without being a function."""
+_BARE_WORDS = _SYNTAX | frozenset(
+    """
+    ANTI ASC BIGINT BOOLEAN CUBE CURRENT DATE DESC DOUBLE FALSE FLOAT FOLLOWING GROUPING GROUPS HUGEINT IGNORE INT
+    INT128 INTEGER NAME NATURAL NO NULL OTHERS PRECEDING RANGE REAL RESPECT ROLLUP ROW ROWS SEMI SETS SMALLINT TEXT
+    TIES TIME TIMESTAMP TIMESTAMPTZ TINYINT TO TRUE UBIGINT UINTEGER UNBOUNDED USMALLINT UTINYINT WITHIN SIMILAR
+    CENTURY DAY DAYOFWEEK DAYOFYEAR DECADE DOW DOY EPOCH ERA HOUR ISODOW ISOYEAR JULIAN MICROSECOND MICROSECONDS
+    MILLENNIUM MILLISECOND MILLISECONDS MINUTE MONTH QUARTER SECOND WEEK YEAR YEARWEEK
+    """.split()
+)
+"""Words that may stand alone: syntax, types, units. Names are quoted, so a bare word of another kind is a function."""
 
 SCALAR_FUNCTIONS = frozenset(
     """
@@ -77,8 +88,7 @@ _REFUSED = (
     exp.CurrentTime, exp.CurrentDatetime, exp.CurrentUser, exp.Rand, exp.Randn, exp.Unnest, exp.Bracket, exp.Dot,
     exp.Array, exp.Struct, exp.JSONExtract, exp.JSONExtractScalar,
 )  # fmt: skip
-MAX_INTERVAL_CHARACTERS = 60
-LIMIT_ROWS = 10**9
+_NO_WORDS = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
 
 
 def render(tree: exp.Expr) -> str:
@@ -119,16 +129,16 @@ def _whole(node: exp.Expr | None) -> bool:
 
 
 def _check_words(tree: exp.Expr, text: str) -> None:
+    """Every bare word of the text is syntax, a type, a unit, or a function of the list with its bracket."""
     tokens = sqlglot.Dialect.get_or_raise("duckdb").tokenize(text)
-    for token, following in itertools.pairwise(tokens):
-        if following.token_type is not TokenType.L_PAREN or token.token_type is TokenType.IDENTIFIER:
-            continue
+    for token, following in itertools.zip_longest(tokens, tokens[1:]):
         word = token.text
-        if (
-            not (word[:1].isalpha() or word[:1] == "_")
-            or set(word.upper().split()) <= _SYNTAX
-            or word.lower() in FUNCTIONS
-        ):
+        if token.token_type in _NO_WORDS or not (word[:1].isalpha() or word[:1] == "_"):
+            continue
+        called = following is not None and following.token_type is TokenType.L_PAREN
+        if set(word.upper().split()) <= (_SYNTAX if called else _BARE_WORDS):
+            continue
+        if called and word.lower() in FUNCTIONS:
             continue
         raise UnsupportedQuery(
             f"the function {word.lower()} isn't on the list of functions allowed over released numbers",

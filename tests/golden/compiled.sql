@@ -252,7 +252,7 @@ SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) AS n, SUM(n) FROM people GROUP B
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10
 -->   inner SQL (on the private engine):
--->     SELECT CAST("key_0" AS BIGINT) AS "key_0", "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT "key_0", COUNT(*) AS "size", COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT TRY_CAST((FLOOR(CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS DOUBLE) / CAST(10 AS DOUBLE)) * CAST(10 AS DOUBLE)) / 1.00000000000000000e+01 AS BIGINT) AS "key_0", CAST(CASE WHEN "n" < 0 THEN 0 WHEN "n" > 10 THEN 10 ELSE "n" END AS BIGINT) AS "value_0" FROM "memory"."main"."people" WHERE "age" BETWEEN 0 AND 100) AS q GROUP BY "key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("key_0" BETWEEN 0 AND 10) ELSE FALSE END
+-->     SELECT CAST("key_0" AS BIGINT) AS "key_0", "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT "key_0", COUNT(*) AS "size", COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT TRY_CAST((FLOOR(CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS DOUBLE) / CAST(10 AS DOUBLE)) * CAST(10 AS DOUBLE)) / 1.00000000000000000e+01 AS BIGINT) AS "key_0", CAST(CASE WHEN "n" < 0 THEN 0 WHEN "n" > 10 THEN 10 ELSE "n" END AS BIGINT) AS "value_0" FROM "memory"."main"."people") AS q GROUP BY "key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("key_0" BETWEEN 0 AND 10) ELSE FALSE END
 --> outer SQL (over noisy rows):
 -->   SELECT "key_0" AS "decade", "number_0" AS "n", "number_1" AS "sum" FROM "_dpsql_release_0" WHERE "number_0" > 10
 
@@ -263,7 +263,7 @@ SELECT CASE WHEN age < 18 THEN 'young' WHEN age < 65 THEN 'middle' ELSE 'old' EN
 -->   COUNT(*): ±3 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
--->     SELECT "key_0", "sum_0" FROM (SELECT "key_0", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT CASE WHEN ("age" < 18) THEN 'young' WHEN ("age" < 65) THEN 'middle' ELSE 'old' END AS "key_0" FROM "memory"."main"."people" WHERE "age" BETWEEN 0 AND 100) AS q GROUP BY "key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("key_0" IN ('young', 'middle', 'old')) ELSE FALSE END
+-->     SELECT "key_0", "sum_0" FROM (SELECT "key_0", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT CASE WHEN ("age" < 18) THEN 'young' WHEN ("age" < 65) THEN 'middle' ELSE 'old' END AS "key_0" FROM "memory"."main"."people") AS q GROUP BY "key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("key_0" IN ('young', 'middle', 'old')) ELSE FALSE END
 --> outer SQL (over noisy rows):
 -->   SELECT "key_0" AS "stage", "number_0" AS "count" FROM "_dpsql_release_0"
 
@@ -275,7 +275,7 @@ SELECT DATE_TRUNC('year', day) AS y, city, COUNT(*) FROM people GROUP BY ALL
 -->   COUNT(*): ±3 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
--->     SELECT CAST("key_0" AS BIGINT) AS "key_0", "key_1", "sum_0" FROM (SELECT "key_0", "key_1", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT EPOCH_US(CAST(DATE_TRUNC('year', CAST(CASE WHEN "day" < CAST('1990-01-01' AS DATE) THEN CAST('1990-01-01' AS DATE) WHEN "day" > CAST('2029-12-31' AS DATE) THEN CAST('2029-12-31' AS DATE) ELSE "day" END AS TIMESTAMP)) AS TIMESTAMP)) AS "key_0", "city" AS "key_1" FROM "memory"."main"."people" WHERE "day" BETWEEN CAST('1990-01-01' AS DATE) AND CAST('2029-12-31' AS DATE)) AS q GROUP BY "key_0", "key_1") AS q WHERE CASE WHEN "size" >= 0 THEN ("key_0" IN (631152000000000, 662688000000000, 694224000000000, 725846400000000, 757382400000000, 788918400000000, 820454400000000, 852076800000000, 883612800000000, 915148800000000, 946684800000000, 978307200000000, 1009843200000000, 1041379200000000, 1072915200000000, 1104537600000000, 1136073600000000, 1167609600000000, 1199145600000000, 1230768000000000, 1262304000000000, 1293840000000000, 1325376000000000, 1356998400000000, 1388534400000000, 1420070400000000, 1451606400000000, 1483228800000000, 1514764800000000, 1546300800000000, 1577836800000000, 1609459200000000, 1640995200000000, 1672531200000000, 1704067200000000, 1735689600000000, 1767225600000000, 1798761600000000, 1830297600000000, 1861920000000000)) AND ("key_1" IN ('A', 'B', 'C')) ELSE FALSE END
+-->     SELECT CAST("key_0" AS BIGINT) AS "key_0", "key_1", "sum_0" FROM (SELECT "key_0", "key_1", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT EPOCH_US(CAST(DATE_TRUNC('year', CAST(CASE WHEN "day" < CAST('1990-01-01' AS DATE) THEN CAST('1990-01-01' AS DATE) WHEN "day" > CAST('2029-12-31' AS DATE) THEN CAST('2029-12-31' AS DATE) ELSE "day" END AS TIMESTAMP)) AS TIMESTAMP)) AS "key_0", "city" AS "key_1" FROM "memory"."main"."people") AS q GROUP BY "key_0", "key_1") AS q WHERE CASE WHEN "size" >= 0 THEN ("key_0" IN (631152000000000, 662688000000000, 694224000000000, 725846400000000, 757382400000000, 788918400000000, 820454400000000, 852076800000000, 883612800000000, 915148800000000, 946684800000000, 978307200000000, 1009843200000000, 1041379200000000, 1072915200000000, 1104537600000000, 1136073600000000, 1167609600000000, 1199145600000000, 1230768000000000, 1262304000000000, 1293840000000000, 1325376000000000, 1356998400000000, 1388534400000000, 1420070400000000, 1451606400000000, 1483228800000000, 1514764800000000, 1546300800000000, 1577836800000000, 1609459200000000, 1640995200000000, 1672531200000000, 1704067200000000, 1735689600000000, 1767225600000000, 1798761600000000, 1830297600000000, 1861920000000000)) AND ("key_1" IN ('A', 'B', 'C')) ELSE FALSE END
 --> outer SQL (over noisy rows):
 -->   SELECT "key_0" AS "y", "key_1" AS "city", "number_0" AS "count" FROM "_dpsql_release_0"
 
@@ -286,7 +286,7 @@ SELECT EXTRACT(MONTH FROM day), COUNT(*) FROM people WHERE day >= DATE '2020-01-
 -->   COUNT(*): ±3 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
--->     SELECT CAST("key_0" AS BIGINT) AS "key_0", "sum_0" FROM (SELECT "key_0", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT CAST(DATE_PART('month', CASE WHEN "day" < CAST('2020-01-01' AS DATE) THEN CAST('2020-01-01' AS DATE) WHEN "day" > CAST('2029-12-31' AS DATE) THEN CAST('2029-12-31' AS DATE) ELSE "day" END) AS BIGINT) AS "key_0" FROM "memory"."main"."people" WHERE ("day" >= CAST('2020-01-01' AS DATE)) AND "day" BETWEEN CAST('2020-01-01' AS DATE) AND CAST('2029-12-31' AS DATE)) AS q GROUP BY "key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("key_0" BETWEEN 1 AND 12) ELSE FALSE END
+-->     SELECT CAST("key_0" AS BIGINT) AS "key_0", "sum_0" FROM (SELECT "key_0", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT CAST(DATE_PART('month', CASE WHEN "day" < CAST('2020-01-01' AS DATE) THEN CAST('2020-01-01' AS DATE) WHEN "day" > CAST('2029-12-31' AS DATE) THEN CAST('2029-12-31' AS DATE) ELSE "day" END) AS BIGINT) AS "key_0" FROM "memory"."main"."people" WHERE ("day" >= CAST('2020-01-01' AS DATE))) AS q GROUP BY "key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("key_0" BETWEEN 1 AND 12) ELSE FALSE END
 --> outer SQL (over noisy rows):
 -->   SELECT "key_0" AS "extract", "number_0" AS "count" FROM "_dpsql_release_0"
 
@@ -404,7 +404,7 @@ SELECT COUNTIF(city = 'A'), SUM(IF(vip, 1, 0)), SUM(n) / 2 FROM `people`
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2" FROM (SELECT COUNT(*) FILTER(WHERE "when_0") AS "sum_0", (COALESCE(SUM("value_0"), 0) + CAST(COUNT("value_0") AS INT128) * 1) >> 1 AS "sum_1", COALESCE(SUM("value_1"), 0) AS "sum_2" FROM (SELECT "when_0" AS "when_0", ABS("value_0") - ABS("value_0" - 1) AS "value_0", "value_1" AS "value_1" FROM (SELECT ("city" = 'A') AS "when_0", CAST(CASE WHEN "vip" THEN 1 ELSE 0 END AS BIGINT) AS "value_0", CAST(CASE WHEN "n" < 0 THEN 0 WHEN "n" > 10 THEN 10 ELSE "n" END AS BIGINT) AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "number_0" AS "count_if", "number_1" AS "sum", "number_2" / 2 AS "?column?" FROM "_dpsql_release_0"
+-->   SELECT "number_0" AS "countif", "number_1" AS "sum", "number_2" / 2 AS "?column?" FROM "_dpsql_release_0"
 
 -- dialect: spark
 SELECT COUNT(*) FROM people WHERE age / 2 > 20.5 AND upper(city) = 'B'

@@ -201,9 +201,11 @@ SELECT COUNT(*) FROM (SELECT age FROM people) AS q(a, b)
 --> at 29: age FROM people) AS q(a, b)
 
 SELECT nosuch FROM cities
---> 42703 the query over the released numbers can't be bound: Referenced column "nosuch" not found in FROM clause!
---> hint: check the names and types of columns in its SELECT, GROUP BY and ORDER BY
+--> 42703 column nosuch does not exist in this part of the query
+--> hint: in SQL, text stands in single quotes, names in double quotes
+--> at 7: nosuch FROM cities
 
 SELECT cities.nosuch FROM cities
---> 0A000 the query over the released numbers can't be bound: Table "cities" does not have a column named "nosuch"
---> hint: check the names and types of columns in its SELECT, GROUP BY and ORDER BY
+--> 42703 column nosuch does not exist in this part of the query
+--> hint: in SQL, text stands in single quotes, names in double quotes
+--> at 7: cities.nosuch FROM cities

@@ -122,16 +122,17 @@ SELECT city FROM cities TABLESAMPLE 10 PERCENT
 --> at 17: cities TABLESAMPLE 10 PERCENT
 
 SELECT city + 1 FROM cities
---> 0A000 the query over the released numbers can't be bound: No function matches the given name and argument types '+(VARCHAR, INTEGER_LITERAL)'. You might need to add explicit type casts.
+--> 0A000 this query can't be answered: No function matches the given name and argument types '+(VARCHAR, INTEGER_LITERAL)'. You might need to add explicit type casts.
 --> hint: check the names and types of columns in its SELECT, GROUP BY and ORDER BY
 
 SELECT city, COUNT(*) FROM cities
---> 0A000 the query over the released numbers can't be bound: column "city" must appear in the GROUP BY clause or must be part of an aggregate function.
+--> 0A000 this query can't be answered: column "city" must appear in the GROUP BY clause or must be part of an aggregate function.
 --> hint: check the names and types of columns in its SELECT, GROUP BY and ORDER BY
 
 SELECT a FROM (SELECT COUNT(*) AS b FROM people) AS q
---> 42703 the query over the released numbers can't be bound: Referenced column "a" not found in FROM clause!
---> hint: check the names and types of columns in its SELECT, GROUP BY and ORDER BY
+--> 42703 column a does not exist in this part of the query
+--> hint: in SQL, text stands in single quotes, names in double quotes
+--> at 7: a FROM (SELECT COUNT(*) AS b F
 
 SELECT COUNT(*) + city FROM people
 --> 42501 column city must appear in GROUP BY or inside an aggregate: its values are private
