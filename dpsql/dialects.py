@@ -26,7 +26,10 @@ def translate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> tuple[exp.Exp
     """The same query in DuckDB's SQL, and whether all types were known (if not, it must not be run)."""
     typed = _annotate(tree, dialect, types)
     _name_outputs(tree)
-    tree = tree.transform(lambda node: _meant(node, dialect))
+    for node in reversed(list(tree.walk())):  # inner nodes first
+        meant = _meant(node, dialect)
+        if meant is not node:
+            node.replace(meant)
     try:
         text = tree.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
         return sqlglot.parse_one(text, read="duckdb", error_level=ErrorLevel.IMMEDIATE), typed
@@ -56,14 +59,16 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
             node.set("this", rounding(this=node.this))
     whole = isinstance(node, exp.Round) and not node.args.get("decimals") and not isinstance(node.this, exp.Literal)
     if dialect == "postgres" and whole and node.this.is_type(exp.DType.DOUBLE, exp.DType.FLOAT):
-        return exp.Anonymous(this="ROUND_EVEN", expressions=[node.this, exp.Literal.number(0)])
+        return exp.Anonymous(this="ROUND_EVEN", expressions=[node.this.copy(), exp.Literal.number(0)])
+    if dialect == "bigquery" and isinstance(node, exp.DateTrunc) and node.this.is_type(exp.DType.DATE):
+        return exp.cast(node, exp.DType.DATE)
     unit = node.args.get("unit") if isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)) else None
     unit = node.this if isinstance(node, exp.Extract) else unit
     name = unit.name.upper() if isinstance(unit, exp.Expr) else ""
     if name in _SUNDAY_FIRST.get(dialect, ()) or (isinstance(node, exp.DayOfWeek) and dialect in _SUNDAY_FIRST):
         raise UnsupportedQuery(
             f"weeks that start on Sunday aren't supported ({name or 'DAYOFWEEK'} in {dialect})",
-            hint="use ISOWEEK, or days since a date",
+            hint="count days from a Sunday: MOD(days between DATE '2023-01-01' and the date, 7)",
             position=node.meta.get("start"),
         )
     return node

@@ -60,7 +60,7 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
         what = "the statement is empty" if not trees else f"there are {len(trees)} statements"
         raise ParseError(f"{what}; send one SELECT", hint="SELECT COUNT(*) FROM …")
     tree = trees[0]
-    _check_is_query(tree, sql)
+    _check_is_query(tree, sql, types)
     _check_depth(tree)
     tree = _known_names(tree, sql[offset:])
     tree = _balanced(tree)
@@ -163,15 +163,20 @@ def _parse_error(error: SqlglotError, sql: str) -> ParseError:
     return ParseError(f"the statement isn't valid SQL{near}", hint="SELECT COUNT(*) FROM …", position=position)
 
 
-def _check_is_query(tree: exp.Expr, sql: str) -> None:
+def _check_is_query(tree: exp.Expr, sql: str, types: ColumnTypes) -> None:
     if isinstance(tree, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
         return
     word = sql.split(None, 1)[0].upper()[:20] if sql.split() else ""
     raise UnsupportedQuery(
         f"{word} is not a query: only SELECT and EXPLAIN SELECT are answered",
-        hint="write SELECT COUNT(*) FROM …",
+        hint=_listing(types) if word in ("SHOW", "DESCRIBE", "DESC", "SUMMARIZE") else "write SELECT COUNT(*) FROM …",
         position=0,
     )
+
+
+def _listing(types: ColumnTypes) -> str:
+    """The declared tables and columns, which are public."""
+    return "; ".join(f"{table} ({', '.join(columns)})" for table, columns in types.items())
 
 
 def _check_depth(tree: exp.Expr) -> None:

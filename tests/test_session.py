@@ -14,9 +14,9 @@ from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.exact_rows import ExactRows
 from dpsql.errors import AnalystLocked, EngineError, Error, InternalError, LedgerError
 from dpsql.ledger import Failure, Ledger
-from dpsql.policy import Budget, Column, ColumnType, Kind, Limit, Policy, PrivacySettings, Source, Table
+from dpsql.policy import Budget, Column, ColumnType, Kind, Limit, Policy, PrivacySettings, Source, Table, load
 from dpsql.privacy.noise import SystemNoise
-from dpsql.session import FAILED, Session
+from dpsql.session import FAILED, Session, open_session
 
 QUERY = "SELECT COUNT(*) AS n FROM people"
 ONE = Fraction(1)
@@ -148,3 +148,22 @@ def test_groups_listed_beside_a_release(session: Session) -> None:
     fail(session, ValueError("read"))
     with pytest.raises(InternalError):
         session.execute(query, epsilon=ONE, analyst="alice")
+
+
+def test_a_changed_public_table_is_read_again(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("ward\na\nb\nb\n")
+    wards = tmp_path / "wards.csv"
+    wards.write_text("name\na\n")
+    (tmp_path / "policy.yaml").write_text(
+        "dpsql: 1\nbudget: {epsilon: 1e9}\nledger: x.ledger\ntables:\n"
+        "  people:\n    source: people.csv\n    unit: row\n"
+        "    columns:\n      ward: {type: text, keys: {from: wards.name}}\n"
+        "  wards:\n    source: wards.csv\n    public: true\n"
+    )
+    session = open_session(load(tmp_path / "policy.yaml"), create_ledger=True)
+    for names in (["a"], ["a", "b"]):
+        wards.write_text("\n".join(["name", *names, ""]))
+        assert session.execute("SELECT name FROM wards", analyst="alice").rows == [(n,) for n in names]
+        groups = session.execute("SELECT ward, COUNT(*) FROM people GROUP BY ward", epsilon="1000", analyst="alice")
+        assert [row[0] for row in groups.rows] == names
+    session.close()

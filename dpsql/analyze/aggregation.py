@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
 from dpsql.analyze.filters import compiler_of, filters
 from dpsql.analyze.keys import MAX_CELLS, key_of
-from dpsql.analyze.relations import Derived, Environment, children, named_output, rebuilt, unparenthesised
+from dpsql.analyze.relations import Derived, Environment, check_limits, children, named_output, rebuilt, unparenthesised
 from dpsql.analyze.resolution import Scope
 
 
@@ -124,7 +124,12 @@ class ReleaseBuilder:
         if isinstance(item, exp.Literal) and not item.is_string:
             number = int(item.name) if item.name.isdigit() and len(item.name) < 6 else 0
             if not 1 <= number <= len(self.node.expressions):
-                raise refuse(item, f"GROUP BY {item.name} names no column of the SELECT list")
+                count = len(self.node.expressions)
+                raise refuse(
+                    item,
+                    f"GROUP BY {item.name} names no column: the SELECT list has {count}",
+                    "write a number from 1, or the column's name",
+                )
             chosen: exp.Expr = self.node.expressions[number - 1]
             return chosen.this if isinstance(chosen, exp.Alias) else chosen
         if isinstance(item, exp.Column) and not item.table and self.scope.lookup(item) is None:
@@ -159,6 +164,7 @@ class ReleaseBuilder:
         having = self.node.args.get("having")
         if having:
             new.set("where", exp.Where(this=self._released(having.this, aliases=True)))
+        check_limits(self.node)
         for part in ("distinct", "qualify", "windows", "order", "limit", "offset"):
             value = self.node.args.get(part)
             if isinstance(value, list):
@@ -224,9 +230,11 @@ class ReleaseBuilder:
     def _ungrouped(self, node: exp.Column) -> Exception:
         if self.scope.lookup(node) is None:
             return self.scope.unknown(node)
+        found = self.scope.lookup(node)
+        number = found is not None and self.compiler.value(found).set.numeric
         return NotReleasable(
             f"column {node.name} must appear in GROUP BY or inside an aggregate: its values are private",
-            hint=f"write GROUP BY {node.name}, or an aggregate such as AVG({node.name})",
+            hint=f"write GROUP BY {node.name}, or an aggregate such as {'AVG' if number else 'COUNT'}({node.name})",
             position=position_of(node),
         )
 

@@ -123,8 +123,9 @@ def _origin(node: exp.Expr, compiler: Compiler) -> str:
 def _infinite_key(compiler: Compiler, node: exp.Expr, text: str, value_set: ValueSet, size: int | None) -> Exception:
     table = compiler.table
     if size is not None:
-        return refuse(node, f"the group key {text} has {size} values; at most {MAX_CELLS} are allowed",
-                      f"group by something coarser, such as FLOOR({text} / 1000)")  # fmt: skip
+        coarser = f"DATE_TRUNC('day', {text})" if value_set.kind is Kind.TIMESTAMP else f"FLOOR({text} / 1000)"
+        return refuse(node, f"the group key {text} has {size:,} values; at most {MAX_CELLS:,} are allowed",
+                      f"group by something coarser, such as {coarser}")  # fmt: skip
     if isinstance(node, exp.Column) and value_set.kind is Kind.TEXT:
         return refuse(
             node, f"the values of column {node.name} of {table} are private, so they can't be group keys",

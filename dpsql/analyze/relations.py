@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from dpsql.errors import UnsupportedQuery
+from dpsql.expressions import refuse, show
 from dpsql.names import output_name
 from dpsql.policy import Table
 
@@ -66,6 +68,24 @@ def rebuilt(node: exp.Expr, child: Callable[[exp.Expr], exp.Expr], skip: tuple[s
     copy = type(node)(**arguments)
     copy.meta.update(node.meta)
     return copy
+
+
+def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
+    """A hint for a name that doesn't exist: the nearest one first, then all."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name.lower(), names, n=1)
+    return (f"did you mean {near[0]}? " if near else "") + f"{what}: {', '.join(names)}"
+
+
+def check_limits(node: exp.Expr) -> None:
+    """LIMIT and OFFSET are whole numbers, written out."""
+    for part in ("limit", "offset"):
+        clause = node.args.get(part)
+        if clause is None:
+            continue
+        amount = clause.args.get("expression") or clause.args.get("count")
+        if not isinstance(amount, exp.Literal) or not amount.name.isdigit() or len(amount.name) > 18:
+            raise refuse(clause, f"{show(clause).strip()} isn't a whole number", f"write {part.upper()} 10")
 
 
 def unparenthesised(node: exp.Expr) -> exp.Expr:

@@ -9,6 +9,7 @@ from sqlglot import exp
 from dpsql.analyze.relations import (
     Private,
     Size,
+    did_you_mean,
     rebuilt,
 )
 from dpsql.errors import UnknownColumn, UnknownTable
@@ -68,9 +69,12 @@ class Scope:
     def unknown(self, node: exp.Column) -> Exception:
         if node.table and node.table.lower() != self.source.alias:
             return self._not_in_from(node)
+        hint = did_you_mean(node.name, self.source.columns, "columns")
+        if node.this.args.get("quoted"):
+            hint = f"text stands in single quotes: '{node.name}'; {hint}"
         return UnknownColumn(
             f"column {node.name} does not exist in {self.source.alias or self.source.table.name}",
-            hint=f"columns: {', '.join(self.source.columns)}",
+            hint=hint,
             position=position_of(node),
         )
 

@@ -16,6 +16,8 @@ from dpsql.analyze.relations import (
     Private,
     Relation,
     Size,
+    check_limits,
+    did_you_mean,
     named_output,
     rebuilt,
     unparenthesised,
@@ -118,6 +120,7 @@ class Analyzer:
         return Derived(new)
 
     def _copy_tail(self, node: exp.Expr, new: exp.Expr, env: Environment) -> None:
+        check_limits(node)
         for part in ("order", "limit", "offset"):
             if node.args.get(part):
                 new.set(part, self.derived(node.args[part], env))
@@ -184,7 +187,7 @@ class Analyzer:
         return replace(relation, columns=dict(zip(lowered, relation.columns.values(), strict=True)))
 
     def _table(self, node: exp.Table, env: Environment) -> Relation:
-        self._only(node, "this alias db")
+        self._only(node, "this alias db catalog")
         if not isinstance(node.this, exp.Identifier):
             raise refuse(
                 node, f"{show(node)} is a table function, which isn't supported", "read tables of the policy",
@@ -192,11 +195,12 @@ class Analyzer:
         name = node.name.lower()
         if not node.db and name in env:
             return self._aliased(node, _named(env[name], node))
-        table = self.policy.tables.get(name) if node.db.lower() in SCHEMAS else None
+        here = node.db.lower() in SCHEMAS and not node.catalog
+        table = self.policy.tables.get(name) if here else None
         if table is None:
             raise UnknownTable(
                 f"table {node.sql('duckdb')} does not exist",
-                hint=f"tables of this policy: {', '.join(sorted(self.policy.tables))}",
+                hint=did_you_mean(name, self.policy.tables, "tables of this policy"),
                 position=position_of(node),
             )
         if table.public:
@@ -229,6 +233,7 @@ class Analyzer:
             new_joins.append(copied)
         if new_joins:
             new.set("joins", new_joins)
+        check_limits(node)
         for part in (
             "distinct",
             "where",

@@ -33,6 +33,7 @@ from dpsql.valueset import (
     ValueSet,
     machine_range,
     natural_grain,
+    number,
 )
 
 _CAST_TYPES: dict[exp.DType, tuple[ColumnType, int | None]] = {
@@ -141,10 +142,10 @@ def _to_date(inner: Typed, kind: ColumnType, bits: int | None) -> Typed:
     def days(i: Interval) -> Interval:
         return i.map(lambda x: Fraction(math.floor(x / DAY_MICROSECONDS)))
 
-    new = replace(
-        inner.set, type=DATE, bounds=days(inner.set.bounds), machine=days(inner.set.machine), values=None,
-        grain=Fraction(1),
-    )  # fmt: skip
+    old, values = inner.set, None
+    if old.values is not None:
+        values = tuple(dict.fromkeys(int(number(v)) // DAY_MICROSECONDS for v in old.values))
+    new = replace(old, type=DATE, bounds=days(old.bounds), machine=days(old.machine), values=values, grain=Fraction(1))
     return Typed(cast(inner.sql, "DATE"), new)
 
 

@@ -50,7 +50,7 @@ def unified(compiler: Compiler, node: exp.Expr, operands: Iterable[exp.Expr | Ty
     if kinds == {Kind.DATE, Kind.TIMESTAMP}:
         return [as_timestamp(t) for t in typed]
     names = " and ".join(sorted(k.value for k in kinds))
-    raise refuse(node, f"{show(node)} mixes {names}", "cast one side")
+    raise refuse(node, f"{show(node)} mixes {names}", _mixed_hint(kinds))
 
 
 def null_as(typed: Typed, kind: ColumnType) -> Typed:
@@ -87,15 +87,33 @@ def as_timestamp(typed: Typed) -> Typed:
     return Typed(cast(typed.sql, "TIMESTAMP"), new)
 
 
+_WRITTEN = {
+    Kind.BOOLEAN: "write true or false",
+    Kind.INTEGER: "write a whole number, such as 42",
+    Kind.DECIMAL: "write a number, such as 1.25",
+    Kind.DOUBLE: "write a number, such as 1.25",
+    Kind.TEXT: "write a text in single quotes, such as 'a'",
+    Kind.DATE: "write a date as '2024-12-31'",
+    Kind.TIMESTAMP: "write a timestamp as '2024-12-31 23:59:00'",
+}
+
+
+def _mixed_hint(kinds: set[Kind]) -> str:
+    if Kind.TEXT in kinds:
+        return "write text in single quotes ('5'), or cast the text: CAST(x AS INTEGER)"
+    return "cast one side"
+
+
 def literal_as(node: exp.Expr, typed: Typed, kind: ColumnType) -> Typed:
     """A text literal beside another type is read as that type, here, so that the engine never casts private text."""
     if typed.kind is not Kind.TEXT:
         return typed
     if not typed.is_constant or not typed.set.values:
-        raise refuse(node, f"{show(node)} compares text with {kind.kind.value}", "cast one side")
+        raise refuse(node, f"{show(node)} compares text with {kind.kind.value}", _mixed_hint({Kind.TEXT, kind.kind}))
     value = parse_text(str(typed.set.values[0]), kind)
     if value is None:
-        raise refuse(node, f"'{typed.set.values[0]}' in {show(node)} is not a valid {kind.kind.value}")
+        text = typed.set.values[0]
+        raise refuse(node, f"'{text}' in {show(node)} is not a valid {kind.kind.value}", _WRITTEN[kind.kind])
     exact = ColumnType(Kind.DECIMAL, MAX_DIGITS, decimal_scale(Fraction(value)) or 0)
     literal_kind = exact if kind.kind is Kind.DECIMAL and not isinstance(value, (str, bool)) else kind
     return Typed(literal_sql(value, literal_kind), constant(value, literal_kind))

@@ -113,15 +113,15 @@ def total(tree: exp.Expr) -> exp.Expr:
     It would tell nothing, but the answer is paid for.
     """
 
-    def changed(node: exp.Expr) -> exp.Expr:
+    tree = tree.copy()
+    for node in reversed(list(tree.walk())):  # inner nodes first
         if type(node) is exp.Cast:
-            return exp.TryCast(this=node.this, to=node.to)
-        constant = isinstance(node.expression, exp.Literal) and node.expression.name.strip("0.") != ""
-        if isinstance(node, (exp.IntDiv, exp.Mod)) and not constant:
-            node.set("expression", exp.Nullif(this=node.expression, expression=exp.Literal.number(0)))
-        return node
-
-    return tree.transform(changed)
+            node.replace(exp.TryCast(this=node.this.copy(), to=node.to.copy()))
+        elif isinstance(node, (exp.IntDiv, exp.Mod)):
+            divisor = node.expression
+            if not isinstance(divisor, exp.Literal) or not divisor.name.strip("0."):
+                node.set("expression", exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
+    return tree
 
 
 def _whole(node: exp.Expr | None) -> bool:

@@ -252,12 +252,12 @@ SELECT SUM(age) FILTER (WHERE age) FROM people
 
 SELECT SUM(city) FROM people
 --> 0A000 SUM(city) needs a number, not text
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: count instead: COUNT(city)
 --> at 11: city) FROM people
 
 SELECT AVG(day) FROM people
 --> 0A000 AVG(day) needs a number, not date
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: use the days since a date: AVG(DATE_DIFF('day', DATE '2020-01-01', day))
 --> at 11: day) FROM people
 
 SELECT SUM(wealth) FROM people

@@ -15,7 +15,7 @@ SELECT COUNT(*) FROM people WHERE note ~* 'a+'
 -- dialect: postgres
 SELECT COUNT(*) FROM people WHERE ctid IS NULL
 --> 42703 column ctid does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 34: ctid IS NULL
 
 -- dialect: postgres
@@ -62,7 +62,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM people
 -- dialect: bigquery
 SELECT COUNT(*) FROM `secret.people`
 --> 42P01 table "secret"."people" does not exist
---> hint: tables of this policy: cities, people, visits
+--> hint: did you mean people? tables of this policy: cities, people, visits
 --> at 7: COUNT(*) FROM `secret.people`
 
 -- dialect: bigquery

@@ -297,22 +297,22 @@ SELECT COUNT(*) FROM people WHERE serial * serial * serial > 3
 
 SELECT COUNT(*) FROM people WHERE age / 2 = city
 --> 0A000 age / 2 = city compares text with double
---> hint: cast one side
+--> hint: write text in single quotes ('5'), or cast the text: CAST(x AS INTEGER)
 --> at 34: age / 2 = city
 
 SELECT COUNT(*) FROM people WHERE age = 'abc'
 --> 0A000 'abc' in age = 'abc' is not a valid integer
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: write a whole number, such as 42
 --> at 34: age = 'abc'
 
 SELECT COUNT(*) FROM people WHERE day = '2020-13-45'
 --> 0A000 '2020-13-45' in day = '2020-13-45' is not a valid date
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: write a date as '2024-12-31'
 --> at 34: day = '2020-13-45'
 
 SELECT COUNT(*) FROM people WHERE city = 5
 --> 0A000 city = 5 compares text with integer
---> hint: cast one side
+--> hint: write text in single quotes ('5'), or cast the text: CAST(x AS INTEGER)
 --> at 34: city = 5
 
 SELECT COUNT(*) FROM people WHERE age
@@ -372,7 +372,7 @@ SELECT COUNT(*) FROM people WHERE age IS age
 
 SELECT COUNT(*) FROM people WHERE age IS DISTINCT FROM city
 --> 0A000 age IS DISTINCT FROM city compares text with integer
---> hint: cast one side
+--> hint: write text in single quotes ('5'), or cast the text: CAST(x AS INTEGER)
 --> at 34: age IS DISTINCT FROM city
 
 SELECT COUNT(*) FROM people WHERE ROUND(income, n) > 3
@@ -437,12 +437,12 @@ SELECT COUNT(*) FROM people WHERE COALESCE() IS NULL
 
 SELECT COUNT(*) FROM people WHERE CASE age WHEN 'x' THEN TRUE END
 --> 0A000 'x' in age = 'x' is not a valid integer
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: write a whole number, such as 42
 --> at 39: age WHEN 'x' THEN TRUE END
 
 SELECT COUNT(*) FROM people WHERE CASE WHEN vip THEN 1 ELSE 'x' END = 1
 --> 0A000 'x' in CASE WHEN vip THEN 1 ELSE 'x' END is not a valid integer
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: write a whole number, such as 42
 --> at 44: vip THEN 1 ELSE 'x' END = 1
 
 SELECT COUNT(*) FROM people WHERE GREATEST(city, 'x') = 'x'

@@ -221,8 +221,8 @@ SELECT COUNT(*) FROM people ORDER BY (SELECT MAX(age) FROM people)
 --> at 49: age) FROM people)
 
 SELECT COUNT(*) FROM people LIMIT (SELECT MAX(age) FROM people)
---> 0A000 the aggregate MAX(age) isn't supported
---> hint: the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)
+--> 0A000 LIMIT (SELECT MAX(age) FROM people) isn't a whole number
+--> hint: write LIMIT 10
 --> at 46: age) FROM people)
 
 SELECT COUNT(*) FROM cities WHERE city IN (SELECT city FROM people)

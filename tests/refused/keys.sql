@@ -66,7 +66,7 @@ SELECT YEAR(moment), COUNT(*) FROM people GROUP BY 1
 --> at 12: moment), COUNT(*) FROM people
 
 SELECT serial % 100000000, COUNT(*) FROM people GROUP BY 1
---> 0A000 the group key serial % 100000000 has 199999999 values; at most 4000000 are allowed
+--> 0A000 the group key serial % 100000000 has 199,999,999 values; at most 4,000,000 are allowed
 --> hint: group by something coarser, such as FLOOR(serial % 100000000 / 1000)
 --> at 7: serial % 100000000, COUNT(*) F
 
@@ -76,13 +76,13 @@ SELECT 1 AS one, COUNT(*) FROM people GROUP BY one
 --> at 7: 1 AS one, COUNT(*) FROM people
 
 SELECT COUNT(*) FROM people GROUP BY 2
---> 0A000 GROUP BY 2 names no column of the SELECT list
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> 0A000 GROUP BY 2 names no column: the SELECT list has 1
+--> hint: write a number from 1, or the column's name
 --> at 37: 2
 
 SELECT COUNT(*) FROM people GROUP BY 0
---> 0A000 GROUP BY 0 names no column of the SELECT list
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> 0A000 GROUP BY 0 names no column: the SELECT list has 1
+--> hint: write a number from 1, or the column's name
 --> at 37: 0
 
 SELECT COUNT(*) FROM people GROUP BY 1

@@ -7,12 +7,12 @@ SELECT COUNT(*) FROM nosuch
 
 SELECT COUNT(*) FROM secret.people
 --> 42P01 table secret.people does not exist
---> hint: tables of this policy: cities, people, visits
+--> hint: did you mean people? tables of this policy: cities, people, visits
 --> at 21: secret.people
 
 SELECT COUNT(*) FROM memory.main.people
---> 0A000 CATALOG isn't supported here
---> hint: leave it out
+--> 42P01 table memory.main.people does not exist
+--> hint: did you mean people? tables of this policy: cities, people, visits
 --> at 21: memory.main.people
 
 SELECT COUNT(*) FROM information_schema.tables
@@ -52,12 +52,12 @@ SELECT * FROM pragma_storage_info('people')
 
 SELECT * FROM 'people.csv'
 --> 42P01 table "people.csv" does not exist
---> hint: tables of this policy: cities, people, visits
+--> hint: did you mean people? tables of this policy: cities, people, visits
 --> at 14: 'people.csv'
 
 SELECT * FROM "people.csv"
 --> 42P01 table "people.csv" does not exist
---> hint: tables of this policy: cities, people, visits
+--> hint: did you mean people? tables of this policy: cities, people, visits
 --> at 14: "people.csv"
 
 SELECT * FROM read_csv('/etc/passwd')
@@ -142,12 +142,12 @@ SELECT COUNT(*) AS a FROM people AS _dpsql_x
 
 SELECT COUNT(nosuch) FROM people
 --> 42703 column nosuch does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 13: nosuch) FROM people
 
 SELECT COUNT(people.nosuch) FROM people
 --> 42703 column nosuch does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 13: people.nosuch) FROM people
 
 SELECT COUNT(other.age) FROM people
@@ -167,17 +167,17 @@ SELECT COUNT(people.age) FROM people AS p
 
 SELECT COUNT(main.people.age) FROM people
 --> 42703 column age does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: did you mean age? columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 13: main.people.age) FROM people
 
 SELECT COUNT(social_security) FROM people
 --> 42703 column social_security does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 13: social_security) FROM people
 
 SELECT COUNT(*) FROM people WHERE salary > 3
 --> 42703 column salary does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 34: salary > 3
 
 SELECT COUNT(*) FROM (SELECT age FROM people) AS q WHERE n > 3

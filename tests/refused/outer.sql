@@ -92,12 +92,12 @@ SELECT read_text('/etc/passwd') FROM cities
 --> at 7: read_text('/etc/passwd') FROM
 
 SELECT city FROM cities LIMIT (SELECT 1)
---> 0A000 LIMIT (SELECT 1 AS "?column?") must be a whole number
+--> 0A000 LIMIT (SELECT 1) isn't a whole number
 --> hint: write LIMIT 10
 --> at 38: 1)
 
 SELECT city FROM cities LIMIT 1 + 1
---> 0A000 LIMIT 1 + 1 must be a whole number
+--> 0A000 LIMIT 1 + 1 isn't a whole number
 --> hint: write LIMIT 10
 --> at 30: 1 + 1
 
@@ -136,12 +136,12 @@ SELECT a FROM (SELECT COUNT(*) AS b FROM people) AS q
 
 SELECT COUNT(*) + city FROM people
 --> 42501 column city must appear in GROUP BY or inside an aggregate: its values are private
---> hint: write GROUP BY city, or an aggregate such as AVG(city)
+--> hint: write GROUP BY city, or an aggregate such as COUNT(city)
 --> at 18: city FROM people
 
 SELECT COUNT(*) AS a FROM people ORDER BY nosuch
 --> 42703 column nosuch does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 42: nosuch
 
 VALUES (random())

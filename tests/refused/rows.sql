@@ -17,7 +17,7 @@ SELECT 1 FROM people
 
 SELECT people FROM people
 --> 42703 column people does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 7: people FROM people
 
 SELECT people.* FROM people
@@ -71,12 +71,12 @@ SELECT #1 FROM people
 
 SELECT rowid FROM people
 --> 42703 column rowid does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 7: rowid FROM people
 
 SELECT COUNT(rowid) FROM people
 --> 42703 column rowid does not exist in people
---> hint: columns: age, income, wealth, n, serial, vip, city, note, day, moment
+--> hint: columns: age, city, day, income, moment, n, note, serial, vip, wealth
 --> at 13: rowid) FROM people
 
 SELECT COUNT(*) FROM (SELECT DISTINCT city FROM people) AS q
@@ -176,7 +176,7 @@ SELECT LAG(age) OVER (ORDER BY income) FROM people
 
 SELECT COUNT(*) FROM people GROUP BY ALL ORDER BY note
 --> 42501 column note must appear in GROUP BY or inside an aggregate: its values are private
---> hint: write GROUP BY note, or an aggregate such as AVG(note)
+--> hint: write GROUP BY note, or an aggregate such as COUNT(note)
 --> at 50: note
 
 SELECT age, COUNT(*) FROM people GROUP BY city

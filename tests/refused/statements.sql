@@ -135,17 +135,17 @@ CALL pragma_storage_info('people')
 
 DESCRIBE people
 --> 0A000 DESCRIBE is not a query: only SELECT and EXPLAIN SELECT are answered
---> hint: write SELECT COUNT(*) FROM …
+--> hint: people (age, income, wealth, n, serial, vip, city, note, day, moment); visits (cost, clinic); cities (city, region)
 --> at 0: DESCRIBE people
 
 SHOW TABLES
 --> 0A000 SHOW is not a query: only SELECT and EXPLAIN SELECT are answered
---> hint: write SELECT COUNT(*) FROM …
+--> hint: people (age, income, wealth, n, serial, vip, city, note, day, moment); visits (cost, clinic); cities (city, region)
 --> at 0: SHOW TABLES
 
 SUMMARIZE people
 --> 0A000 SUMMARIZE is not a query: only SELECT and EXPLAIN SELECT are answered
---> hint: write SELECT COUNT(*) FROM …
+--> hint: people (age, income, wealth, n, serial, vip, city, note, day, moment); visits (cost, clinic); cities (city, region)
 --> at 0: SUMMARIZE people
 
 PREPARE q AS SELECT COUNT(*) FROM people
