@@ -9,7 +9,9 @@ from typing import Literal
 
 from dpsql.policy.problems import printable
 
-Style = Literal["box", "ascii", "markdown"]
+Style = Literal["box", "ascii", "spelled", "markdown"]
+"""`spelled`: as ascii, for places that lack Greek letters and the like."""
+SPELLED = {"ε": "epsilon", "δ": "delta", "Δ": "delta ", "±": "+/-", "…": "...", "−": "-", "–": "-"}
 _LONGEST_CELL = 1_000
 
 
@@ -51,6 +53,8 @@ def table(heads: Sequence[Head], rows: Iterable[Sequence[str]], style: Style) ->
 
 def _cell(text: str, style: Style) -> str:
     clean = printable(text, _LONGEST_CELL)
+    if style == "spelled":
+        return "".join(SPELLED.get(character, character) for character in clean)
     return clean.replace("|", "\\|") if style == "markdown" else clean
 
 

@@ -18,7 +18,7 @@ import pytest
 from dpsql.cli import main
 from dpsql.cli.answer import answer
 from dpsql.cli.arguments import value
-from dpsql.cli.errors import error_text, excerpt
+from dpsql.cli.errors import error_text, excerpt, with_config
 from dpsql.errors import Error, InternalError
 from dpsql.ledger import Ledger
 from dpsql.policy import load
@@ -280,7 +280,7 @@ def test_errors_show_where(config: str, capsys: pytest.CaptureFixture[str]) -> N
     assert lines[0] == "error 42703: column incme does not exist in people"
     assert lines[1] == "  line 2:  SUM(incme)"
     assert lines[2].index("^") == lines[1].index("incme")
-    assert lines[3].startswith("hint: columns: ")
+    assert lines[3].startswith("hint: ") and "columns: " in lines[3]
 
 
 @pytest.mark.parametrize(
@@ -413,6 +413,26 @@ def test_explain_epsilons_refused(config: str, sql: str, epsilons: str, code: in
     assert main(["explain", config, sql, "--epsilons", epsilons]) == code
 
 
+def test_explain_epsilons_rounds(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT COUNT(*), SUM(age), AVG(age) FROM people"
+    assert main(["explain", config, sql, "--epsilons", "0.003,0.7,3", "--as", "rich"]) == 0
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[3:-1]]
+    assert rows[0][:4] == ["0.003", "COUNT(*)", "33,300", "1,372"]
+    assert rows[1][3] == "99,900"
+    assert rows[2][3].endswith("00/n")
+    assert all(float(row[3].replace(",", "")).is_integer() for row in rows if row[1] == "COUNT(*)")
+
+
+def test_a_query_that_asks_for_a_plan(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for prefix, more in (("EXPLAIN ", []), ("EXPLAIN (FORMAT json) ", ["--format", "json"])):
+        assert main(["explain", config, COUNT, *more]) == 0
+        plain = capsys.readouterr().out
+        assert main(["query", config, prefix + COUNT]) == 0
+        assert capsys.readouterr() == (plain, "")
+    assert main(["query", config, "EXPLAIN " + COUNT, "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("QUERY PLAN\n")
+
+
 # ---------------------------------------------------------------------------------------------- check
 
 
@@ -427,7 +447,7 @@ def test_check_describes_what_is_protected(config: str, capsys: pytest.CaptureFi
         "| 0.5, 1.25, NULL       |",
         "| 1, 2 from drinks.code |",
         "| drinks |    2 | code BIGINT, drink VARCHAR, price DOUBLE |",
-        "| people |    4 |                       0 | age: 1, code: 1      |",
+        "| people |    4 |                       0 | age: 1, code: 1      | ",
         "| poor       |                1 |",
         "Ledger var/the.ledger: whole, ",
     ):
@@ -455,17 +475,104 @@ def test_check_compares_with_the_data(fresh: Path, capsys: pytest.CaptureFixture
     assert err.endswith("\n2 problems\n")
 
 
+def test_check_finds_columns_of_another_type(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (fresh / "people.csv").write_text("name,age,pay,code,since,cost\nAnn,3.5,1,1,,\nBob,4.5,1,1,,\n")
+    assert main(["check", str(fresh / "policy.yaml")]) == 3
+    err = capsys.readouterr().err
+    assert "policy.yaml:15: column age of people is declared integer, but none of its 2 cells is one" in err
+    assert "hint: write type: double" in err
+    assert main(["query", str(fresh / "policy.yaml"), COUNT]) == 0  # only the owner learns it
+
+
+def test_check_warns(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(config).parent
+    (folder / "wild.csv").write_text(
+        "name,age,pay,code,since,cost\nAnn,130,5000,1,2020-05-01,\nEve,,10,3,2021-01-01,0.5\n,30,10,,,0.5\n"
+    )
+    policy = folder / "wild.yaml"
+    policy.write_text(POLICY.replace("people.csv", "wild.csv"), encoding="utf-8")
+    assert main(["check", str(policy)]) == 0
+    out = capsys.readouterr().out
+    for text in (
+        "| people |    3 | ",
+        "warning: people: 1 cell of name is NULL but nullable is false: that row drops out of GROUP BY name",
+        "warning: people: 1 row has a name that is not a key: dropped from GROUP BY name",
+        "warning: people: 1 cell of age is NULL but nullable is false: that row drops out of COUNT(*) beside AVG(age); "
+        "write nullable: true",
+        "warning: people: 1 value of age is outside 0 to 100 and is moved to the nearer bound; GROUP BY age drops them",
+        "warning: people: 1 value of pay is outside 0 to 1000 and is moved to the nearer bound\n",
+        "warning: people: 1 row has a code that is not a key: dropped from GROUP BY code",
+        "warning: people: 1 value of since is outside 2020-01-01 to 2020-12-31",
+    ):
+        assert text in out, text
+    assert "cost is NULL" not in out and "pay is NULL" not in out
+
+
+def test_check_lists_the_problems_of_policy_and_data_together(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = fresh / "policy.yaml"
+    text = POLICY.replace("drinks.code", "drinks.kode").replace("epsilon: 1e15", "epsilon: none")
+    policy.write_text(text.replace("since:", "until:"), encoding="utf-8")
+    (fresh / "people.csv").write_text("name,age,code,cost\nAnn,3.5,1,\n")
+    assert main(["check", str(policy)]) == 3
+    err = capsys.readouterr().err
+    for found in (
+        "budget.epsilon must be a number",
+        "has no column pay",
+        "has no column until",
+        f"{policy}:17: people.code: keys come from drinks.kode, but table drinks has no column kode",
+        "did you mean code?",
+        "column age of people is declared integer, but its only cell is none",
+    ):
+        assert found in err, found
+    assert err.endswith("\n5 problems\n")
+    (fresh / "drinks.csv").unlink()
+    assert main(["check", str(policy)]) == 3
+    err = capsys.readouterr().err
+    assert "drinks.csv does not exist" in err and "has no column pay" in err
+
+
 def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = fresh / "var" / "the.ledger"
     ledger.write_bytes(b"no ledger")
     assert main(["check", str(fresh / "policy.yaml")]) == 5
-    assert "error 58030" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "error 58030" in err
+    everyone = next(line for line in out.splitlines() if "(everyone)" in line)
+    assert "".join(everyone.split()) == "|(everyone)|1000000000000000|||||"  # what was charged is not known
     ledger.unlink()
     assert main(["check", str(fresh / "policy.yaml")]) == 0
     assert "does not exist" in capsys.readouterr().out
     assert main(["query", str(fresh / "policy.yaml"), COUNT]) == 5
     assert main(["budget", str(fresh / "policy.yaml")]) == 5
-    assert capsys.readouterr().err.count("budget CONFIG --create") == 2
+    err = capsys.readouterr().err
+    assert "CONFIG" not in err and err.count(f"dpsql budget {fresh / 'policy.yaml'} --create") == 2
+
+
+def test_hints_name_the_policy_as_it_was_given(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spaced = fresh / "my policy.yaml"
+    (fresh / "policy.yaml").rename(spaced)
+    (fresh / "var" / "the.ledger").unlink()
+    for arguments in (["query", str(spaced), COUNT], ["check", str(spaced)]):
+        main(arguments)
+        out, err = capsys.readouterr()
+        assert f"hint: make it once with: dpsql budget '{spaced}' --create" in out + err
+    assert main(["query", str(spaced), "-f", "-", COUNT]) == 2
+    assert with_config("dpsql query CONFIG, CONFIG", "a b") == "dpsql query 'a b', CONFIG"
+    (fresh / "people.csv").unlink()
+    assert main(["query", os.path.relpath(spaced), COUNT]) == 3  # errors of YAML and of the data say it alike
+    assert capsys.readouterr().err.splitlines()[-2].startswith(f"error F0000: {os.path.relpath(spaced)}:11: ")
+
+
+def test_a_charged_ledger_that_is_gone(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(fresh / "policy.yaml")
+    assert main(["query", config, COUNT]) == 0
+    (fresh / "var" / "the.ledger").unlink()
+    for arguments in (["query", config, COUNT], ["budget", config], ["budget", config, "--create"]):
+        capsys.readouterr()
+        assert main(arguments) == 5
+        err = capsys.readouterr().err
+        assert "the head the.ledger.head of a charged ledger is still there" in err and "--create" not in err
+    assert main(["check", config]) == 5
 
 
 # ---------------------------------------------------------------------------------------------- budget
@@ -518,6 +625,11 @@ def test_budget_as_csv_and_json(fresh: Path, capsys: pytest.CaptureFixture[str])
     assert main(["budget", config, "--as", "ann"]) == 0
     out = capsys.readouterr().out
     assert "bob" not in out and "(everyone)" not in out
+    assert main(["budget", config, "--as", "nobody"]) == 0
+    assert "| nobody | no limit |" in capsys.readouterr().out
+    (fresh / "policy.yaml").write_text(POLICY.replace("    rich: {", '    "*": {epsilon: 3}\n    rich: {'))
+    assert main(["budget", config, "--as", "nobody"]) == 0
+    assert "".join(capsys.readouterr().out.splitlines()[3].split()) == "|nobody|3||0|3|"
     assert main(["budget", config, "--create"]) == 5
     assert main(["budget", config, "--last", "many"]) == 2
 
@@ -552,6 +664,8 @@ def test_numbers_in_tables() -> None:
     lines = [[c.strip() for c in line.split("|")[1:-1]] for line in answer(result, "table", "ascii").splitlines()]
     assert lines[3] == ["1,250", "9", "47,983,308", "343", "12.346", "0.035", "2020", "10"]
     assert lines[4] == ["NULL", "8.2", "NaN", "343", "5", "", "1999", "1234.57"]
+    nothing = Result((ResultColumn("x", '"NULL"'),), [(None,)], Privacy("a", Fraction(1), Fraction(0), None))
+    assert '{"name": "x", "type": "NULL"}' in answer(nothing, "json", "ascii")
     assert '"half_widths": [' in answer(result, "json", "ascii")
     assert json.loads(answer(result, "json", "ascii"))["rows"][1][1] == "NaN"
 
@@ -619,6 +733,31 @@ def test_a_terminal_without_unicode(config: str) -> None:
     done = _run("query", config, COUNT, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert b"+/- 95 %" in done.stdout and b"charged epsilon" in done.stdout
+    assert len({len(line) for line in done.stdout.splitlines()[:-1]}) == 1
+
+
+def test_large_output_to_a_reader_that_goes_away(fresh: Path) -> None:
+    (fresh / "drinks.csv").write_text("code,drink\n" + "".join(f"{i},{'x' * 40}\n" for i in range(20_000)))
+    for unbuffered in ("", "1"):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
+        command = [sys.executable, "-m", "dpsql", "query", str(fresh / "policy.yaml"), "SELECT * FROM drinks"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+            assert process.stdout is not None and process.stderr is not None
+            assert process.stdout.read(2) == b"+-"
+            process.stdout.close()
+            err = process.stderr.read()
+        assert process.returncode == 141, unbuffered
+        assert b"Traceback" not in err and b"Exception" not in err
+
+
+def test_help_to_a_reader_that_went_away() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}
+    command = [sys.executable, "-m", "dpsql", "query", "--help"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=environment, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_reader_that_goes_away(config: str) -> None:

@@ -17,11 +17,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpsql import expressions
+from dpsql.expressions import compiler
 from dpsql.policy import load
+from dpsql.rewrite import outer
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -189,6 +192,76 @@ def test_it_fits_a_screen() -> None:
     assert all(len(line) <= 120 or line.startswith("|") for line in prose.splitlines())
 
 
+# ---------------------------------------------------------------------------------------------- functions
+
+_NO_FUNCTIONS = {"Column", "Literal", "Null", "Boolean", "Paren", "If", "Anonymous"}
+"""Of the allow-list: parts of other expressions."""
+_PRIVATE = {
+    "operators": {
+        "Add": "+", "Sub": "-", "Neg": "-", "Mul": "*", "Div": "/", "IntDiv": "//", "Mod": "%", "EQ": "=", "NEQ": "<>",
+        "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "And": "AND", "Or": "OR", "Not": "NOT", "In": "IN",
+        "Between": "BETWEEN", "Is": "IS NULL", "Like": "LIKE", "ILike": "ILIKE", "NullSafeEQ": "IS NOT DISTINCT FROM",
+        "NullSafeNEQ": "IS DISTINCT FROM",
+    },
+    "choices and types": {
+        "Case": "CASE", "Coalesce": "COALESCE", "Nullif": "NULLIF", "Greatest": "GREATEST", "Least": "LEAST",
+        "Cast": "CAST", "TryCast": "TRY_CAST",
+    },
+    "numbers": {
+        "Abs": "ABS", "Sign": "SIGN", "Ceil": "CEIL", "Floor": "FLOOR", "Round": "ROUND", "Trunc": "TRUNC",
+        "round_even": "ROUND_EVEN", "roundbankers": "ROUNDBANKERS", "Sqrt": "SQRT", "Exp": "EXP", "Ln": "LN",
+        "Pow": "POW", "IsNan": "ISNAN",
+    },
+    "text": {
+        "Lower": "LOWER", "Upper": "UPPER", "Length": "LENGTH", "Left": "LEFT", "Right": "RIGHT",
+        "Substring": "SUBSTRING", "Trim": "TRIM", "Contains": "CONTAINS", "StartsWith": "STARTS_WITH",
+        "EndsWith": "ENDS_WITH",
+    },
+    "dates": {
+        "Extract": "EXTRACT", "date_part": "DATE_PART", "datepart": "DATEPART", "Year": "YEAR", "Quarter": "QUARTER",
+        "Month": "MONTH", "Week": "WEEK", "Day": "DAY", "DayOfMonth": "DAYOFMONTH", "DayOfWeek": "DAYOFWEEK",
+        "DayOfYear": "DAYOFYEAR", "Hour": "HOUR", "Minute": "MINUTE", "Second": "SECOND", "DateTrunc": "DATE_TRUNC",
+        "TimestampTrunc": "DATE_TRUNC", "DateDiff": "DATE_DIFF", "CurrentDate": "CURRENT_DATE",
+    },
+}  # fmt: skip
+"""How README writes each entry of the allow-list."""
+
+
+def function_tables() -> dict[str, str]:
+    """The two tables of functions in README, by their mark."""
+    released = {
+        "scalar": outer.SCALAR_FUNCTIONS,
+        "aggregates": outer.AGGREGATE_FUNCTIONS,
+        "windows": outer.WINDOW_FUNCTIONS,
+    }
+    assert frozenset().union(*released.values()) == outer.FUNCTIONS
+    return {
+        "private": _listed((kind, dict.fromkeys(names.values())) for kind, names in _PRIVATE.items()),
+        "released": _listed((kind, sorted(name.upper() for name in names)) for kind, names in released.items()),
+    }
+
+
+def _listed(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
+    return "| | |\n| --- | --- |\n" + "".join(f"| {kind} | `{'` `'.join(names)}` |\n" for kind, names in rows)
+
+
+def with_function_tables(text: str) -> str:
+    """README with the tables as they should be."""
+    for mark, table in function_tables().items():
+        begin, end = f"<!-- functions: {mark} -->\n", "<!-- functions: end -->"
+        before, rest = text.split(begin)
+        text = f"{before}{begin}{table}{rest[rest.index(end) :]}"
+    return text
+
+
+def test_the_functions_of_readme() -> None:
+    listed = {entry for names in _PRIVATE.values() for entry in names}
+    allowed = {node.__name__ for node in expressions.supported()} - _NO_FUNCTIONS
+    assert listed == allowed | set(compiler._FUNCTIONS)
+    text = README.read_text(encoding="utf-8")
+    assert with_function_tables(text) == text
+
+
 # ---------------------------------------------------------------------------------------------- writing
 
 
@@ -212,7 +285,7 @@ def write_outputs() -> None:
                 body += f"$ {command}{old if same else new}"
             parts.append(text[end : block.start] + body)
             end = block.start + len(block.body)
-    README.write_text("".join(parts) + text[end:], encoding="utf-8")
+    README.write_text(with_function_tables("".join(parts) + text[end:]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -240,7 +240,7 @@ def test_only_declared_columns_exist(make: Make, tmp_path: Path) -> None:
         ("b\n1\n", "has no column a"),
         ("", "has no column a"),
         ("a,A\n1,2\n", "2 columns named a"),
-        (None, "can't be read"),
+        (None, "does not exist"),
     ],
 )
 def test_a_csv_that_does_not_fit_the_policy(make: Make, tmp_path: Path, text: str | None, found: str) -> None:
@@ -253,6 +253,123 @@ def test_a_csv_that_does_not_fit_the_policy(make: Make, tmp_path: Path, text: st
     assert f"policy.yaml:{5 if text is None else 9}" in caught.value.message
     assert caught.value.hint
     assert caught.value.__context__ is None or CANARY not in str(caught.value.__context__)
+
+
+def test_csv_globs_are_one_table(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "part1.csv").write_text("a,b,more\n1,x,9\nbad,y,9\n")
+    (tmp_path / "part2.csv").write_text("B,A\nz,3\nshort\n")
+    t = table("t", "csv", tmp_path / "part*.csv", column("a", Kind.INTEGER), column("b", Kind.TEXT))
+    (tmp_path / "open1.csv").write_text("a,b\n1,x\n")
+    (tmp_path / "open2.csv").write_text("B,A,more\ny,1.5,9\n")
+    public = table("p", "csv", tmp_path / "open?.csv", public=True)
+    engine = make(t, public)
+    assert values(engine, t, "a") == [1, None, 3] and values(engine, t, "b") == ["x", "y", "z"]
+    (report,) = engine.report()
+    assert (report.rows, report.unreadable, report.misfits) == (3, 1, {"a": 1})
+    assert engine.public_table(public).columns == (("a", "DOUBLE"), ("b", "VARCHAR"), ("more", "BIGINT"))
+    (tmp_path / "part3.csv").write_text("a,b\n4,x\n")
+    assert count(engine, t) == 4
+    (tmp_path / "part4.csv").write_text("a\n4\n")
+    with pytest.raises(PolicyError, match=r"part4\.csv has no column b"):
+        make(t)
+    with pytest.raises(PolicyError, match="no file matches"):
+        make(table("t", "csv", tmp_path / "none*.csv", column("a", Kind.INTEGER)))
+
+
+def test_a_name_with_brackets_is_a_file(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t[1].csv").write_text("a\n1\n")
+    (tmp_path / "t1.csv").write_text("a\n2\n")
+    t = table("t", "csv", tmp_path / "t[1].csv", column("a", Kind.INTEGER))
+    assert values(make(t), t, "a") == [1]
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"a,s\r\n1,x\n2,y\r\n3,z", ["x", "y", "z"]),
+        (b"a,s\n1,x\r\n2,y\n3,z\r\n", ["x", "y", "z"]),
+        (b"a,s\n1,x\r2,y\r\n3,z\r", ["x", "y", "z"]),
+        (b'a,s\r\n1,"x\r\n""\ny"\n2,"\r"\r\n', ['x\r\n"\ny', "\r"]),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 2, 1 << 20])
+def test_mixed_line_ends(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, found: list[str], chunk: int
+) -> None:
+    monkeypatch.setattr("dpsql.engines.duckdb_sources.line_ends._CHUNK", chunk)
+    (tmp_path / "t.csv").write_bytes(data)
+    t = table("t", "csv", tmp_path / "t.csv", column("a", Kind.INTEGER), column("s", Kind.TEXT))
+    public = table("p", "csv", tmp_path / "t.csv", public=True)
+    engine = make(t, public)
+    assert values(engine, t, "s") == found
+    assert engine.public_table(public).rows == len(found)
+    assert engine.report()[0].unreadable == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "found", "hint"),
+    [
+        (b"\xff\xfe,a\n", "is not UTF-8 text", "UTF-8"),
+        (b'a,"b\n', "is not a CSV file", "commas"),
+        (b"directory", "is not a regular file", "path of a file"),
+        (b"locked", "is not readable for this user", "permission"),
+    ],
+)
+def test_what_is_wrong_with_a_file(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, found: str, hint: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(data)
+    if data == b"directory":
+        path.unlink()
+        path.mkdir()
+    if data == b"locked":
+        monkeypatch.setattr(os, "access", lambda *_: False)
+
+        def header(_: Path) -> list[str]:
+            raise PermissionError
+
+        monkeypatch.setattr("dpsql.engines.declared.header", header)
+    with pytest.raises(PolicyError, match=f"t.csv {found}") as caught:
+        make(table("t", "csv", path, column("a", Kind.INTEGER)))
+    assert hint in (caught.value.hint or "")
+
+
+def test_the_report_of_every_kind_of_source(make: Make, tmp_path: Path) -> None:
+    sql = (
+        "SELECT * FROM (VALUES (5, 'x', 'nan'::DOUBLE, DATE '2020-05-01', 1.50::DECIMAL(4,2), TRUE), "
+        "(-5, 'y', 200.0, DATE '2019-01-01', 2.25, NULL), (NULL, NULL, 1.0, NULL, NULL, NULL)) t(i, s, d, day, n, b)"
+    )
+    write_database(tmp_path / "x.duckdb", f"CREATE TABLE t AS {sql}", f"COPY ({sql}) TO '{tmp_path}/t.parquet'")
+    duckdb.execute(f"COPY ({sql}) TO '{tmp_path}/t.csv'")
+    columns = (
+        Column("i", ColumnType(Kind.INTEGER), bounds=(Fraction(0), Fraction(9))),
+        Column("s", ColumnType(Kind.TEXT), keys=("x", "it's", None)),
+        Column("d", ColumnType(Kind.DOUBLE), bounds=(Fraction(0), Fraction(3, 2))),
+        Column("day", ColumnType(Kind.DATE), bounds=(dt.date(2020, 1, 1), dt.date(2020, 12, 31))),
+        Column("n", ColumnType(Kind.DECIMAL, 4, 2), keys=(Fraction(3, 2),)),
+        Column("b", ColumnType(Kind.BOOLEAN)),
+    )
+    engine = make(
+        table("a", "csv", tmp_path / "t.csv", *columns),
+        table("b", "parquet", tmp_path / "t.parquet", *columns),
+        table("c", "table", "t", *columns),
+        engine="duckdb:///x.duckdb",
+    )
+    for report in engine.report():
+        assert report.rows == 3
+        assert report.nulls == {"i": 1, "s": 1, "d": 1, "day": 1, "n": 1, "b": 2}, report.table
+        assert report.outside == {"i": 1, "s": 1, "d": 1, "day": 1, "n": 1}, report.table
+
+
+def test_a_column_that_is_of_another_type(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,c\n1.5,,x\n2.5,,2020-01-01\n")
+    t = table(
+        "t", "csv", tmp_path / "t.csv", *(column("a", Kind.INTEGER), column("b", Kind.DATE), column("c", Kind.DATE))
+    )
+    engine = make(t)  # never an error at load
+    (report,) = engine.report()
+    assert report.unfit == {"a": (2, "double")}
 
 
 def test_masked_and_wide_keys(make: Make, tmp_path: Path) -> None:
@@ -322,7 +439,7 @@ def test_no_file_matches(make: Make, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="no file matches"):
         make(table("t", "parquet", tmp_path / "*.parquet", column("a", Kind.INTEGER)))
     (tmp_path / "x.parquet").write_text(CANARY)
-    with pytest.raises(PolicyError, match="can't be read as parquet") as caught:
+    with pytest.raises(PolicyError, match="is not a Parquet file") as caught:
         make(table("t", "parquet", tmp_path / "*.parquet", column("a", Kind.INTEGER)))
     assert CANARY not in str(caught.value)
 
@@ -552,6 +669,40 @@ def test_changed_data_are_read_again(make: Make, tmp_path: Path) -> None:
         count(engine, t)
     small(tmp_path, "a,s\n1,x\n2,y\n3,z\n")
     assert count(engine, t) == 3
+
+
+def test_a_source_that_goes_away(
+    make: Make, clinic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    t = small(tmp_path)
+    duckdb.execute(f"COPY (SELECT 1::BIGINT AS a) TO '{tmp_path}/t.parquet'")
+    scanned = table("s", "parquet", tmp_path / "t.parquet", column("a", Kind.INTEGER))
+    loaded, in_place, database = make(t), make(scanned), make(PEOPLE, engine="duckdb:///clinic.duckdb")
+
+    def refused(engine: DuckDBEngine, of: Table) -> None:
+        caplog.clear()
+        with pytest.raises(EngineError, match="the data source can't be opened") as caught:
+            count(engine, of)
+        assert str(tmp_path) not in str(caught.value) and "operator's log" in str(caught.value)
+        assert str(tmp_path) in caplog.text
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda *_: False)
+        refused(in_place, scanned)
+    (tmp_path / "t.csv").unlink()
+    refused(loaded, t)
+    (tmp_path / "t.parquet").unlink()
+    refused(in_place, scanned)
+    with database._changed:
+        database._data.detach()
+    clinic.rename(tmp_path / "elsewhere")
+    refused(database, PEOPLE)
+
+
+def test_a_file_that_is_no_database(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "x.duckdb").write_text("no database")
+    with pytest.raises(PolicyError, match=r"x\.duckdb can't be opened as a DuckDB database"):
+        make(PEOPLE, engine="duckdb:///x.duckdb")
 
 
 def test_threads(make: Make, clinic: Path, tmp_path: Path) -> None:

@@ -101,8 +101,8 @@ def test_ten_tenths_of_one_fit_exactly(ledger: Ledger) -> None:
     with pytest.raises(BudgetExhausted) as caught:
         charge(ledger, everyone(1), PrivacyLoss(Fraction(1, 10**9)))
     assert caught.value.message == (
-        "The query would charge epsilon = 0.000000001, and 0 is left of the budget of everyone together (1),"
-        " which does not renew."
+        "the query would charge epsilon = 0.000000001, and 0 is left of the budget of everyone together (1),"
+        " which does not renew"
     )
     assert caught.value.hint == "ask the owner of the data: this budget is used up for good"
     assert ledger.totals().count == 10
@@ -376,8 +376,8 @@ def test_three_failures_lock_an_analyst(ledger: Ledger) -> None:
         with pytest.raises(AnalystLocked) as caught:
             charge(ledger, Budget())
     assert caught.value.message == (
-        "The analyst alice is locked: 3 queries failed after they were charged,"
-        " and each failure may tell something about the data."
+        "the analyst alice is locked: 3 queries failed after they were charged,"
+        " and each failure may tell something about the data"
     )
     assert caught.value.hint == "the owner looks into the failures, then runs: dpsql budget CONFIG --unlock alice"
     assert caught.value.sqlstate == "55000"
@@ -544,7 +544,7 @@ def test_creation(path: Path) -> None:
 
 
 def test_opening_never_creates(path: Path) -> None:
-    with pytest.raises(LedgerError, match=r"The ledger clinic\.ledger does not exist") as caught:
+    with pytest.raises(LedgerError, match=r"the ledger clinic\.ledger does not exist") as caught:
         Ledger.open(path)
     assert caught.value.hint == "make it once with: dpsql budget CONFIG --create"
     assert list(path.parent.iterdir()) == []
@@ -790,6 +790,33 @@ def test_an_older_copy_is_refused(ledger: Ledger, path: Path, tmp_path: Path) ->
     refused(path, "it holds 1 records and its head knows 3: it may be an older copy")
 
 
+def test_the_hint_where_only_the_head_is_left(path: Path) -> None:
+    with Ledger.create(path) as ledger:
+        charge(ledger, Budget())
+    path.unlink()
+    for attempt in (Ledger.open, Ledger.create):
+        with pytest.raises(LedgerError, match="but it was charged") as caught:
+            attempt(path)
+        assert caught.value.hint == (
+            "the head clinic.ledger.head of a charged ledger is still there: restore the ledger from a backup; "
+            "to begin anew, which forgets earlier charges, remove the head"
+        )
+    head_path(path).write_bytes(b"spoilt")
+    with pytest.raises(LedgerError, match="but it was charged"):
+        Ledger.create(path)
+    head_path(path).unlink()
+    with pytest.raises(LedgerError, match="does not exist") as caught:
+        Ledger.open(path)
+    assert "--create" in (caught.value.hint or "")
+    Ledger.create(path).close()
+
+
+def test_a_budget_of_nothing(ledger: Ledger) -> None:
+    with pytest.raises(BudgetExhausted, match="alice may not ask") as caught:
+        charge(ledger, Budget(Limit(Fraction(5)), {"alice": Limit(Fraction(0))}))
+    assert caught.value.hint == "ask the owner of the data for one"
+
+
 def test_a_ledger_deleted_while_open(ledger: Ledger, path: Path) -> None:
     charge(ledger, Budget())
     path.unlink()
@@ -798,7 +825,7 @@ def test_a_ledger_deleted_while_open(ledger: Ledger, path: Path) -> None:
             charge(ledger, Budget())
     with pytest.raises(LedgerError, match="does not exist"):
         ledger.remaining("alice", Budget())
-    with pytest.raises(LedgerError, match="existed and was charged"):  # its charges would be forgotten
+    with pytest.raises(LedgerError, match="does not exist, but it was charged"):  # its charges would be forgotten
         Ledger.create(path)
     head_path(path).unlink()
     refused(path, "does not exist")

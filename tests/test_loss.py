@@ -61,6 +61,18 @@ def test_refused_with_a_hint(value: object) -> None:
     assert len(caught.value.message) < 200
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (-1, "-1"), (Decimal("-0.5"), "-0.5"), (Fraction(-1, 2), "-1/2"), ("-1", "'-1'"), (-0.5, "-0.5"),
+        (10**300, "this int"), (None, "this NoneType"),
+    ],
+)  # fmt: skip
+def test_refusals_show_the_value(value: object, shown: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"^{shown} can't be used as epsilon: "):
+        parse_epsilon(value)
+
+
 def test_absurd_exponents_cost_nothing() -> None:
     began = time.perf_counter()
     for value in ("1e9999", Decimal("1e999999999"), Decimal("1e-999999999")):

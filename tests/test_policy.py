@@ -461,7 +461,7 @@ COLUMNS = [
     ("{type: integer, keys: []}", "the list of keys is empty", "at least one"),
     ("{type: integer, keys: 1}", "keys must be a list, found 1", "keys: [a, b, c]"),
     ("{type: integer, keys: [[1]]}", "must be a value, found a list", "one value"),
-    ("{type: integer, keys: [1, 1.0]}", "the key '1.0' is listed twice, on lines 9 and 9", "keep one"),
+    ("{type: integer, keys: [1, 1.0]}", "the key '1.0' is listed twice, on line 9", "keep one"),
     ("{type: text, keys: [a, null, ~]}", "the key '~' is listed twice", "keep one"),
     ('{type: text, keys: ["\\u00e9", "e\\u0301"]}', "listed twice after Unicode normalisation", "keep one"),
     ("{type: text, keys: [1]}", "a key of people.x must be a text, found 1", 'in quotes: "1"'),

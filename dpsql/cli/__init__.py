@@ -43,21 +43,17 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code of the process."""
     prepare_streams()
-    arguments = argparse.Namespace(sql=None)
+    arguments = argparse.Namespace(sql=None, config=None)
     try:
-        parse(sys.argv[1:] if argv is None else list(argv), arguments)
-        with _log_on_stderr(arguments.verbose):
-            code = _COMMANDS[arguments.command](arguments)
+        code = _run(sys.argv[1:] if argv is None else list(argv), arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
-    except SystemExit as done:  # argparse has told all
-        return done.code if isinstance(done.code, int) else USAGE
     except Usage as error:
-        say(usage_text(error))
+        say(usage_text(error, arguments.config))
         return USAGE
     except Error as error:
-        say(error_text(error, arguments.sql))
+        say(error_text(error, arguments.sql, config=arguments.config))
         return exit_code(error)
     except BrokenPipeError:
         silence_stdout()
@@ -72,6 +68,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the boundary: what an exception says may hold values
         say(f"error XX000: internal error ({type(error).__name__}); a charge that was made stands\n")
         return FAILED
+
+
+def _run(argv: list[str], arguments: argparse.Namespace) -> int:
+    try:
+        parse(argv, arguments)
+    except SystemExit as done:  # argparse has told all
+        return done.code if isinstance(done.code, int) else USAGE
+    with _log_on_stderr(arguments.verbose):
+        return _COMMANDS[arguments.command](arguments)
 
 
 @contextmanager

@@ -157,7 +157,7 @@ def _json(result: Result) -> str:
     privacy = result.privacy
     left = privacy.epsilon_left
     facts: dict[str, Any] = {
-        "columns": [{"name": column.name, "type": column.type} for column in result.columns],
+        "columns": [{"name": column.name, "type": _type(column)} for column in result.columns],
         "rows": [[_json_value(value) for value in row] for row in result.rows],
         "half_widths": [_json_value(c.half_width if c.half_widths is None else c.half_widths) for c in result.columns],
         "privacy": {
@@ -168,6 +168,11 @@ def _json(result: Result) -> str:
         },
     }
     return "{\n" + ",\n".join(f'"{key}": {_lines(value)}' for key, value in facts.items()) + "\n}\n"
+
+
+def _type(column: ResultColumn) -> str:
+    """The type; DuckDB writes that of a column of nothing but NULL as a quoted name."""
+    return "NULL" if column.type == '"NULL"' else column.type
 
 
 def _lines(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import unicodedata
 from collections import deque
 from collections.abc import Iterator
 from fractions import Fraction
@@ -56,10 +57,19 @@ def _shown(arguments: argparse.Namespace, policy: Policy, ledger: Ledger, style:
 # ---------------------------------------------------------------------------------------------- limits
 
 
-def budget_table(policy: Policy, ledger: Ledger | None, style: Style, only: str | None = None) -> str:
-    """Each limit, what was charged under it in all, what it leaves now; without a ledger the limits alone."""
+def budget_table(
+    policy: Policy, ledger: Ledger | None, style: Style, only: str | None = None, *, nothing_charged: bool = False
+) -> str:
+    """Each limit, what was charged under it in all, what it leaves now; of `only` one analyst, named in the policy or
+    not. Without a ledger the limits alone, and that nothing was charged where this is known.
+    """
     totals = Totals(0, _NOTHING, {}, {}) if ledger is None else ledger.totals()
-    limits = [row for row in _rows(policy.budget, ledger, totals) if only in (None, row.who)]
+    if only is not None:
+        only = unicodedata.normalize("NFC", only)
+    limits = [row for row in _rows(policy.budget, ledger, totals, only) if only in (None, row.who)]
+    if ledger is None and not nothing_charged:
+        for row in limits:
+            row.charged = None
     with_delta = any(row.limit.delta is not None for row in limits)
     heads = [
         Head("who"),
@@ -85,12 +95,13 @@ class _Row:
         self.left = left
 
 
-def _rows(budget: Budget, ledger: Ledger | None, totals: Totals) -> Iterator[_Row]:
+def _rows(budget: Budget, ledger: Ledger | None, totals: Totals, only: str | None) -> Iterator[_Row]:
     everyone = Budget(budget.everyone)
     yield _Row("(everyone)", budget.everyone, totals.everyone, _left(ledger, "everyone", everyone))
     others = budget.analysts.get("*", Limit())
     named = [name for name in budget.analysts if name != "*"]
-    for name in [*named, *(name for name in totals.analysts if name not in named)]:
+    asked = [] if only is None else [only]
+    for name in dict.fromkeys([*named, *totals.analysts, *asked]):
         limit = budget.analysts.get(name, others)
         locked = totals.failures.get(name, 0) >= MAX_FAILURES
         left = "locked" if locked else _left(ledger, name, budget)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from dpsql.cli.budget import budget_table
-from dpsql.cli.errors import LEDGER, OK, POLICY, error_text
+from dpsql.cli.errors import LEDGER, OK, POLICY, error_text, with_config
 from dpsql.cli.output import Output, say
 from dpsql.engines import Engine, TableReport, open_engine
-from dpsql.errors import LedgerError, PolicyError
+from dpsql.errors import EngineError, LedgerError, PolicyError
 from dpsql.ledger import Ledger
-from dpsql.policy import Bound, Column, Key, Kind, Policy, load_all_errors
+from dpsql.ledger.faults import was_charged
+from dpsql.policy import Bound, Column, Key, Kind, Policy, Table, at_line, load_partly
 from dpsql.privacy.loss import decimal_text
 from dpsql.session import with_public_keys
 from dpsql.table import Head, Style, table
@@ -24,16 +25,19 @@ _SHOWN_KEYS = 8
 
 def check(arguments: argparse.Namespace) -> int:
     """List every problem of the policy; if there is none, compare it with the data and describe it."""
-    policy, problems = load_all_errors(arguments.config)
-    if policy is None:
-        return _tell(problems)
+    policy, problems = load_partly(arguments.config)
+    if policy is None or problems:
+        return _tell([*problems, *(_all_misfits(policy) if policy is not None else ())])
     try:
         with Output(None) as output, open_engine(policy) as engine:
             resolved = with_public_keys(policy, engine)
-            output.write("".join(_sections(resolved, engine, output.style)))
-            return _ledger(policy, output)
+            reports = engine.report()
+            if any(report.unfit for report in reports):
+                return _tell(_unfit(policy, reports))
+            output.write("".join(_sections(resolved, engine, reports, output.style)))
+            return _ledger(policy, output, arguments.config)
     except PolicyError as first:
-        return _tell(_all_misfits(policy, first))
+        return _tell(_all_misfits(policy) or [first])
 
 
 def _tell(problems: Sequence[PolicyError]) -> int:
@@ -42,26 +46,113 @@ def _tell(problems: Sequence[PolicyError]) -> int:
     return POLICY
 
 
-def _all_misfits(policy: Policy, first: PolicyError) -> list[PolicyError]:
-    """Everything that doesn't fit the data. An engine stops at the first: so each table is tried by itself, and each
-    column of a table that fails."""
-    found = {first.message: first}
-    public = {name: replace(t, columns={}) for name, t in policy.tables.items() if t.public}
+def _all_misfits(policy: Policy) -> list[PolicyError]:
+    """Everything that doesn't fit the data. An engine stops at the first: so each table is tried by itself, each column
+    of a table that fails, and each public column from which keys are taken. Data that can't be opened now are skipped.
+    """
+    found: dict[str, PolicyError] = {}
+    sound: dict[str, Table] = {}
     for name, whole in policy.tables.items():
-        for part in (whole, *(replace(whole, columns={c: column}) for c, column in whole.columns.items())):
-            try:
-                alone = replace(policy, tables={**public, name: part})
-                with open_engine(alone) as engine:
-                    with_public_keys(alone, engine)
-            except PolicyError as error:
-                found.setdefault(error.message, error)
-            else:
-                if part is whole:
-                    break
+        own = _without_references(whole)
+        if not (own.columns or own.public):
+            continue  # all its columns are wrong already in the policy
+        if not _try(found, policy, {name: own}):
+            columns = (replace(own, columns={key: column}) for key, column in own.columns.items())
+            own = replace(
+                own, columns={k: c for p in columns if _try(found, policy, {name: p}) for k, c in p.columns.items()}
+            )
+        if own.columns or own.public:
+            sound[name] = own
+    for name in sound:
+        for key in sound[name].columns:
+            column = policy.tables[name].columns[key]
+            if column.keys_from is not None and column.keys_from[0] in sound:
+                public = column.keys_from[0]
+                one = replace(sound[name], columns={key: column})
+                _try(found, policy, {public: sound[public], name: one})
     return list(found.values())
 
 
-def _sections(policy: Policy, engine: Engine, style: Style) -> Iterator[str]:
+def _without_references(whole: Table) -> Table:
+    return replace(whole, columns={key: replace(column, keys_from=None) for key, column in whole.columns.items()})
+
+
+def _try(found: dict[str, PolicyError], policy: Policy, tables: dict[str, Table]) -> bool:
+    """Open these tables alone. False, and noted in `found`, where they don't fit."""
+    alone = replace(policy, tables=tables)
+    try:
+        with open_engine(alone) as engine:
+            with_public_keys(alone, engine)
+            for error in _unfit(alone, engine.report()):
+                found.setdefault(error.message, error)
+    except EngineError:
+        return False
+    except PolicyError as error:
+        found.setdefault(error.message, error)
+        return False
+    return True
+
+
+def _unfit(policy: Policy, reports: Sequence[TableReport]) -> list[PolicyError]:
+    """Columns of CSV files of which not one cell fits: the declared type must be wrong. An error here and nowhere else:
+    whether it is so depends on private values, and an analyst must not learn it.
+    """
+    return [
+        PolicyError(
+            f"{at_line(policy.shown, column.line)}: column {column.name} of {report.table} is declared "
+            + f"{_type(column)}, "
+            + (f"but none of its {cells:,} cells is one" if cells > 1 else "but its only cell is none"),
+            hint=f"write type: {fitting}",
+        )
+        for report in reports
+        for column in policy.tables[report.table.lower()].columns.values()
+        if column.name in report.unfit
+        for cells, fitting in (report.unfit[column.name],)
+    ]
+
+
+def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
+    """What happens to rows in a way that the owner may not have meant."""
+    for column in () if whole.public else whole.columns.values():
+        name, grouped = column.name, column.keys is not None or column.type.kind is Kind.BOOLEAN
+        nulls, outside = report.nulls.get(name, 0), report.outside.get(name, 0)
+        if nulls and not column.nullable:
+            numeric = column.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.DOUBLE) and not grouped
+            place = f"COUNT(*) beside AVG({name})" if numeric else f"GROUP BY {name}" if grouped else f"COUNT({name})"
+            yield (
+                f"{report.table}: {_many(nulls, 'cell')} of {name} {_are(nulls)} NULL but nullable is false: "
+                f"{'those rows drop' if nulls > 1 else 'that row drops'} out of {place}; {_keep_nulls(column)}"
+            )
+        if outside and column.keys is not None:
+            yield (
+                f"{report.table}: {_many(outside, 'row')} {'have' if outside > 1 else 'has'} a {name} that is not "
+                f"a key: dropped from GROUP BY {name}"
+            )
+        elif outside and column.bounds is not None:
+            low, high = column.bounds
+            dropped = f"; GROUP BY {name} drops them" if column.type.kind in (Kind.INTEGER, Kind.DATE) else ""
+            yield (
+                f"{report.table}: {_many(outside, 'value')} of {name} {_are(outside)} outside {_bound(low)} to "
+                f"{_bound(high)} and {_are(outside)} moved to the nearer bound{dropped}"
+            )
+
+
+def _keep_nulls(column: Column) -> str:
+    """What to write so that rows with NULL count."""
+    if column.keys is None:
+        return "write nullable: true"
+    return "to keep them, list its keys, null among them" if column.keys_from else "to keep them, add null to its keys"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _sections(policy: Policy, engine: Engine, reports: Sequence[TableReport], style: Style) -> Iterator[str]:
     privacy = policy.privacy
     ceiling = "no ceiling" if privacy.max_epsilon is None else f"at most {decimal_text(privacy.max_epsilon)}"
     yield (
@@ -71,11 +162,13 @@ def _sections(policy: Policy, engine: Engine, style: Style) -> Iterator[str]:
     yield "\nPrivate columns; no others exist for analysts:\n" + _protected(policy, style)
     if any(t.public for t in policy.tables.values()):
         yield "\nPublic tables, shown as they are:\n" + _public(policy, engine, style)
-    reports = engine.report()
     if reports:
-        yield "\nHow the files fit (exact: for the owner alone); a cell that doesn't fit is NULL:\n" + _fit(
-            reports, style
+        yield "\nHow the data fit (exact: for the owner alone); a cell that doesn't fit is NULL:\n" + _fit(
+            policy, reports, style
         )
+    warnings = [warning for report in reports for warning in _warnings(policy.tables[report.table.lower()], report)]
+    if warnings:
+        yield "\n" + "".join(f"warning: {warning}\n" for warning in warnings)
 
 
 # ---------------------------------------------------------------------------------------------- tables
@@ -139,29 +232,35 @@ def _public(policy: Policy, engine: Engine, style: Style) -> str:
     return table([Head("table"), Head("rows", True), Head("columns")], rows, style)
 
 
-def _fit(reports: tuple[TableReport, ...], style: Style) -> str:
+def _fit(policy: Policy, reports: Sequence[TableReport], style: Style) -> str:
     heads = [
         Head("table"),
         Head("rows", True),
         Head("rows that can't be read", True),
         Head("cells that don't fit"),
+        Head("NULL"),
+        Head("outside bounds or keys"),
     ]
     rows = [
         [
             report.table,
             f"{report.rows:,}",
-            f"{report.unreadable:,}",
-            ", ".join(f"{column}: {count:,}" for column, count in report.misfits.items()) or "none",
+            f"{report.unreadable:,}" if policy.tables[report.table.lower()].source.kind == "csv" else "",
+            *(_by_column(counts) for counts in (report.misfits, report.nulls, report.outside)),
         ]
         for report in reports
     ]
     return table(heads, rows, style)
 
 
+def _by_column(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{column}: {count:,}" for column, count in counts.items()) or "none"
+
+
 # ---------------------------------------------------------------------------------------------- ledger
 
 
-def _ledger(policy: Policy, output: Output) -> int:
+def _ledger(policy: Policy, output: Output, config: str) -> int:
     """The budget and the state of the ledger. A ledger not yet made is no fault of the policy."""
     name = os.path.relpath(policy.ledger, policy.path.parent)
     try:
@@ -171,9 +270,11 @@ def _ledger(policy: Policy, output: Output) -> int:
             output.write(f"\nLedger {name}: whole, {count:,} charge{'s' * (count != 1)}.\n")
             return OK
     except LedgerError as error:
-        output.write("\nBudget:\n" + budget_table(policy, None, output.style))
-        if policy.ledger.exists():
-            say(error_text(error))
+        unborn = not policy.ledger.exists() and not was_charged(policy.ledger)
+        output.write("\nBudget:\n" + budget_table(policy, None, output.style, nothing_charged=unborn))
+        if not unborn:
+            say(error_text(error, config=config))
             return LEDGER
-        output.write(f"\n{error.message} Queries are refused until it does.\nhint: {error.hint}\n")
+        hint = with_config(error.hint or "", config)
+        output.write(f"\n{error.message}; queries are refused until it does\nhint: {hint}\n")
         return OK

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 from collections.abc import Sequence
 
@@ -68,19 +70,26 @@ def exit_code(error: Error) -> int:
     return next((code for kind, code in _KINDS if isinstance(error, kind)), REFUSED)
 
 
-def error_text(error: Error, sql: str | None = None, columns: int | None = None) -> str:
+def error_text(error: Error, sql: str | None = None, columns: int | None = None, *, config: str | None = None) -> str:
     """One line with the SQLSTATE, the line of the SQL with a caret under the position, the hint."""
     lines = [f"error {error.sqlstate}: {printable(error.message, _LONGEST_MESSAGE)}"]
     if sql is not None and error.position is not None:
         lines += excerpt(sql, error.position, columns or shutil.get_terminal_size().columns)
     if error.hint:
-        lines.append(f"hint: {printable(error.hint, _LONGEST_MESSAGE)}")
+        lines.append(f"hint: {printable(with_config(error.hint, config), _LONGEST_MESSAGE)}")
     return "".join(f"{line}\n" for line in lines)
 
 
-def usage_text(error: Usage) -> str:
+def with_config(hint: str, config: str | None) -> str:
+    """The hint with the policy's path, quoted for the shell, in the commands that name CONFIG."""
+    if config is None:
+        return hint
+    return re.sub(r"\b(dpsql [a-z]+) CONFIG\b", lambda found: f"{found[1]} {shlex.quote(config)}", hint)
+
+
+def usage_text(error: Usage, config: str | None = None) -> str:
     """The same for a wrong command line."""
-    message, hint = (printable(text, _LONGEST_MESSAGE) for text in (error.message, error.hint))
+    message, hint = (printable(text, _LONGEST_MESSAGE) for text in (error.message, with_config(error.hint, config)))
     return f"error: {message}\nhint: {hint}\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -30,6 +31,7 @@ class Choice:
     scales: tuple[float, ...] = ()
     half_width: float | None = None
     half_width_times_rows: float | None = None
+    is_count: bool = False
     queries: int | None = None
     refused: str | None = None
 
@@ -90,6 +92,7 @@ def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -
             tuple(dict.fromkeys(float(part["scale"]) for part in number["parts"])),
             number["half_width_95"],
             number["half_width_95_times_rows"],
+            number["call"].upper().startswith("COUNT("),
             queries,
         )
         for number in numbers
@@ -121,14 +124,16 @@ def _row(choice: Choice) -> list[str]:
 
 def _width(choice: Choice) -> str:
     if choice.half_width is not None:
-        return _short(choice.half_width)
+        return _short(math.ceil(choice.half_width) if choice.is_count else choice.half_width)
     return "" if choice.half_width_times_rows is None else f"{_short(choice.half_width_times_rows)}/n"
 
 
 def _short(value: float) -> str:
-    """Four digits, without an exponent where it would be short without one."""
-    text = f"{value:.4g}"
-    return f"{float(text):,.0f}" if "e+" in text and value < 1e12 else text
+    """Three digits, more of whole numbers; without an exponent where it would be short without one."""
+    if isinstance(value, int) and value < 10**6:
+        return f"{value:,}"
+    text = f"{value:.3g}"
+    return f"{float(text):,.0f}" if 100 <= value < 1e12 else text
 
 
 def _json(choices: list[Choice]) -> str:

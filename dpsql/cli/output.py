@@ -12,9 +12,7 @@ from types import TracebackType
 from typing import TextIO
 
 from dpsql.cli.errors import Usage
-from dpsql.table import Style
-
-_SPELLED = {"ε": "epsilon", "δ": "delta", "Δ": "delta ", "±": "+/-", "…": "...", "−": "-", "–": "-"}
+from dpsql.table import SPELLED, Style
 
 
 def _spell(error: UnicodeError) -> tuple[str, int]:
@@ -22,7 +20,7 @@ def _spell(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]
-    spelled = (_SPELLED.get(c) or c.encode("unicode_escape", "surrogatepass").decode() for c in text)
+    spelled = (SPELLED.get(c) or c.encode("unicode_escape", "surrogatepass").decode() for c in text)
     return "".join(spelled), error.end
 
 
@@ -56,10 +54,27 @@ def say(text: str) -> None:
             pass
 
 
+def _write_all(stream: TextIO, text: str) -> None:
+    """Write all of it or raise OSError. Where standard output has no buffer (PYTHONUNBUFFERED), a write to a pipe whose
+    reader goes away tells how much it wrote, and nothing more.
+    """
+    raw = getattr(stream, "buffer", None)
+    if not isinstance(raw, io.RawIOBase):
+        stream.write(text)
+        stream.flush()
+        return
+    stream.flush()
+    data = memoryview(text.encode(stream.encoding, stream.errors or "strict"))
+    while data:
+        data = data[raw.write(data) or 0 :]
+
+
 def terminal_style(stream: TextIO) -> Style:
     """Lines of boxes on a terminal that has the characters, else plain ones."""
     encoding = (stream.encoding or "").lower().replace("-", "")
-    return "box" if stream.isatty() and encoding.startswith("utf") else "ascii"
+    if not encoding.startswith("utf"):
+        return "spelled"
+    return "box" if stream.isatty() else "ascii"
 
 
 class Output:
@@ -108,8 +123,7 @@ class Output:
         try:
             if self._path is not None and stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
                 self._file.truncate(0)
-            self._file.write(text)
-            self._file.flush()
+            _write_all(self._file, text)
         except OSError as error:
             if self._path is None or sys.stdout is None:
                 raise

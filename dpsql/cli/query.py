@@ -18,10 +18,17 @@ def query(arguments: argparse.Namespace) -> int:
     given = parameters(arguments.parameters)
     with Output(arguments.output) as output:
         session = open_session(load(arguments.config))
+        asker = analyst(arguments.analyst)
         try:
-            result = session.execute(
-                arguments.sql, given, epsilon=arguments.epsilon, analyst=analyst(arguments.analyst)
-            )
+            if arguments.format == "table":
+                explained = session.plan(arguments.sql, given, epsilon=arguments.epsilon).explain
+                if explained is not None:
+                    plan = session.explain(
+                        arguments.sql, given, epsilon=arguments.epsilon, analyst=asker, form=explained
+                    )
+                    output.write(f"{plan}\n")
+                    return OK
+            result = session.execute(arguments.sql, given, epsilon=arguments.epsilon, analyst=asker)
         finally:
             session.close()
         text = answer(result, arguments.format, output.style, half_widths=arguments.half_widths)

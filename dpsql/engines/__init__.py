@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from dpsql.engines.exact_rows import ExactRows
 from dpsql.errors import PolicyError
-from dpsql.policy import Key, Policy, Table
+from dpsql.policy import Key, Policy, Table, at_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,22 @@ class PublicTable:
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """What `dpsql check` tells the owner, and nobody else, about how a file fits the policy: exact counts.
+    """What `dpsql check` tells the owner, and nobody else, about how a source fits the policy: exact counts, by
+    declared column, of those columns that have any.
 
-    `misfits`: cells by column (of those that have any) that are not empty and do not fit the declared type.
-    `unreadable`: rows that are not rows of the file's shape (too few or too many cells, bad quotes or
-    encoding).
+    `nulls`: cells that are NULL for dpsql: empty, misfits, NaN, stored NULLs. `outside`: values outside of the
+    bounds, or that are none of the keys. Only CSV files have the others. `misfits`: cells that are not empty and
+    do not fit the declared type. `unfit`: columns all of whose cells (that are not empty; how many) are misfits, and
+    the type that would fit them. `unreadable`: rows that are not rows of the file's shape (too few or too many cells,
+    bad quotes or encoding).
     """
 
     table: str
     rows: int
+    nulls: Mapping[str, int]
+    outside: Mapping[str, int]
     misfits: Mapping[str, int]
+    unfit: Mapping[str, tuple[int, str]]
     unreadable: int
 
 
@@ -101,7 +107,7 @@ class Engine(Protocol):
         ...
 
     def report(self) -> tuple[TableReport, ...]:
-        """How each file fits the policy. For the owner only: exact counts of private data."""
+        """How the source of each table with declared columns fits the policy. For the owner only: exact counts."""
         ...
 
     def close(self) -> None:
@@ -133,6 +139,6 @@ def open_engine(policy: Policy) -> Engine:
 
 def _unknown(policy: Policy) -> PolicyError:
     return PolicyError(
-        f"{policy.path}: engine is {policy.engine!r}, which dpsql does not know",
+        f"{at_line(policy.shown or str(policy.path), 0)}: engine is {policy.engine!r}, which dpsql does not know",
         hint="write `engine: duckdb`, or `engine: duckdb:///file.duckdb`",
     )

@@ -7,6 +7,7 @@ Pure text: nothing here touches data or a driver.
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import re
 from collections.abc import Iterable
 from fractions import Fraction
@@ -15,7 +16,7 @@ from pathlib import Path
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from dpsql.policy import Column, ColumnType, Kind
+from dpsql.policy import Column, ColumnType, Key, Kind
 
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
 _DOUBLES = frozenset({"FLOAT", "DOUBLE"})
@@ -164,7 +165,12 @@ def header(path: Path) -> list[str]:
         return next(csv.reader(file, delimiter=separator(path), strict=True), [])
 
 
-def read_csv(path: Path, columns: int, *, rejects: bool = False) -> str:
+def file_literal(path: Path) -> str:
+    """A SQL string literal that names one file: DuckDB takes *, ? and [ in a name for a pattern."""
+    return literal(re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", str(path)))
+
+
+def read_csv(path: Path, columns: int, *, delimiter: str, rejects: bool = False) -> str:
     """SQL that reads a CSV file as text, its columns named c0, c1, … Rows of another shape are left out.
 
     Nothing is sniffed: how a file is read must not turn on its rows. With `rejects`, the rows left out are
@@ -172,18 +178,19 @@ def read_csv(path: Path, columns: int, *, rejects: bool = False) -> str:
     """
     names = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(columns))
     return (
-        f"read_csv({literal(str(path))}, auto_detect = false, header = true, "
-        f"""delim = {literal(separator(path))}, quote = '"', escape = '"', """
+        f"read_csv({file_literal(path)}, auto_detect = false, header = true, "
+        f"""delim = {literal(delimiter)}, quote = '"', escape = '"', """
         f"columns = {{{names}}}, ignore_errors = true"
         f"{', store_rejects = true, rejects_limit = 0' if rejects else ''})"
     )
 
 
-def sniffed_csv(path: Path) -> str:
-    """SQL that reads a public CSV file, its types taken from its values."""
+def sniffed_csv(paths: Iterable[Path]) -> str:
+    """SQL that reads public CSV files with the same columns, their types taken from their values."""
+    listed = [(file_literal(path), separator(path)) for path in paths]
     return (
-        f"read_csv({literal(str(path))}, header = true, delim = {literal(separator(path))}, "
-        """quote = '"', escape = '"', sample_size = -1)"""
+        f"read_csv([{', '.join(file for file, _ in listed)}], header = true, delim = {literal(listed[0][1])}, "
+        """quote = '"', escape = '"', sample_size = -1, union_by_name = true)"""
     )
 
 
@@ -218,3 +225,46 @@ def collated(create_table: str, columns: Iterable[Column]) -> set[str]:
         if definition.find(exp.CollateColumnConstraint, exp.Collate) is not None
     }
     return found & names
+
+
+def null(column: Column) -> str:
+    """SQL: whether a stored value is NULL for dpsql; a double that is not finite is."""
+    name = quoted(column.name)
+    return f"NOT coalesce(isfinite({name}), FALSE)" if column.type.kind is Kind.DOUBLE else f"{name} IS NULL"
+
+
+def outside(column: Column, keys: Iterable[Key] | None) -> str:
+    """SQL: whether a stored value is outside of the column's bounds, or none of its keys."""
+    name = quoted(column.name)
+    if keys is not None:
+        listed = ", ".join(value(key, column) for key in keys if key is not None)
+        return f"coalesce({name} NOT IN ({listed}), FALSE)" if listed else f"{name} IS NOT NULL"
+    if column.bounds is None:
+        return "FALSE"
+    lower, upper = (value(bound, column) for bound in column.bounds)
+    return f"coalesce(({name} < {lower} OR {name} > {upper}) AND NOT {null(column)}, FALSE)"
+
+
+def value(key: Key, column: Column) -> str:
+    """A key or bound of the column as a SQL literal."""
+    match key:
+        case bool():
+            return str(key).upper()
+        case str():
+            return literal(key)
+        case dt.datetime():
+            return f"TIMESTAMP {literal(key.isoformat(sep=' '))}"
+        case dt.date():
+            return f"DATE {literal(key.isoformat())}"
+        case int() | Fraction() if column.type.kind is Kind.DOUBLE:
+            return f"CAST({literal(repr(float(key)))} AS DOUBLE)"
+        case int() | Fraction():
+            return _decimal(Fraction(key), column.type.scale or 0)
+    return "NULL"
+
+
+def _decimal(number: Fraction, scale: int) -> str:
+    """The number, which has at most `scale` decimals, as a literal. Bounds of integers may have more: cut."""
+    units = abs(number.numerator) * 10**scale // number.denominator
+    whole, rest = divmod(units, 10**scale)
+    return f"{'-' if number < 0 else ''}{whole}" + (f".{rest:0{scale}d}" if scale else "")

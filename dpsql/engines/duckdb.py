@@ -10,6 +10,8 @@ least, with figures, in dpsql.rewrite.clip.
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -21,19 +23,20 @@ import duckdb
 from sqlglot import exp
 
 from dpsql.engines import PublicTable, TableReport
-from dpsql.engines.duckdb_sources import csv_files, database_file, public_tables
-from dpsql.engines.duckdb_sources.catalogue import wrong
+from dpsql.engines.duckdb_sources import database_file, public_tables, reports
+from dpsql.engines.duckdb_sources.catalogue import Unreadable, wrong
 from dpsql.engines.duckdb_sources.data import Data
 from dpsql.engines.duckdb_sources.driver import FAULTS, quietly
 from dpsql.engines.duckdb_sources.fingerprint import fingerprint
 from dpsql.engines.exact_rows import ExactRows, join_limbs, key_column, whole
 from dpsql.errors import EngineError, InterfaceError, InternalError, PolicyError
-from dpsql.policy import Key, Policy, Table
+from dpsql.policy import Column, Key, Policy, Table
 
 STATEMENT_SECONDS = 300.0
 IDLE_SECONDS = 1.0
 _TICK = 0.1
 BUSY_SECONDS = 5.0
+_log = logging.getLogger("dpsql.engine")
 
 
 def open_engine(policy: Policy) -> DuckDBEngine:
@@ -57,6 +60,11 @@ class DuckDBTransaction:
         self._cursor = cursor
         self._version = version
         self._deadline: float | None = None
+
+    @property
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """For the owner's report."""
+        return self._cursor
 
     @property
     def version(self) -> str:
@@ -175,6 +183,7 @@ class DuckDBEngine:
             if self._loading or not self._attached(data):
                 self._wait(deadline)
             elif self.version == data.version:
+                self._check_readable(data)
                 data.last_use = time.monotonic()
                 return data
             elif self._file is not None and data.running:
@@ -182,12 +191,23 @@ class DuckDBEngine:
             else:
                 self._reload(data)
 
+    def _check_readable(self, data: Data) -> None:
+        """Raises EngineError where a file that is scanned in place can no longer be read, so that it costs nothing."""
+        for file in data.scanned:
+            if not os.access(file, os.R_OK):
+                _log.error("%s can't be opened: no permission", file)
+                raise _unopened()
+
     def _attached(self, data: Data) -> bool:
         """Attach the .duckdb file; False if it is being written. Raises EngineError for drift."""
         if data.attached or self._file is None:
             return True
-        if not quietly(data.attach):
-            return False
+        try:
+            if not quietly(data.attach):
+                return False
+        except EngineError as fault:
+            _log.error("%s can't be opened: %s", self._file, fault.message)
+            raise _unopened() from None
         if self.version == data.version:
             try:
                 self._check_catalogue(data)
@@ -211,6 +231,9 @@ class DuckDBEngine:
         self._loading = True
         try:
             new = self._load()
+        except Unreadable as found:
+            _log.error("%s", found.message)
+            raise _unopened() from None
         except PolicyError as found:
             raise _drift(found.message) from None
         finally:
@@ -252,8 +275,18 @@ class DuckDBEngine:
 
     def _attach_first(self, data: Data) -> bool:
         if self._file is not None and not self._file.is_file():
-            raise wrong(self._policy, 0, f"engine: there is no file {self._file}", "write the path of a .duckdb file")
-        return quietly(data.attach)
+            found = wrong(self._policy, 0, f"engine: there is no file {self._file}", "write the path of a .duckdb file")
+            raise Unreadable(found.message, hint=found.hint)
+        try:
+            return quietly(data.attach)
+        except EngineError:
+            found = wrong(
+                self._policy,
+                0,
+                f"engine: {self._file} can't be opened as a DuckDB database",
+                "check that it is one and that this user may read it",
+            )
+        raise Unreadable(found.message, hint=found.hint)
 
     def _check_catalogue(self, data: Data) -> None:
         """The declared columns of the file just attached still have the types that plans were made for."""
@@ -310,9 +343,29 @@ class DuckDBEngine:
         return public_tables.distinct(cursor, self._policy, table, known, column)
 
     def report(self) -> tuple[TableReport, ...]:
-        """How each CSV file with declared columns fits the policy: exact counts, for the owner only."""
-        tables = [t for t in self._policy.tables.values() if t.source.kind == "csv" and t.columns]
-        return tuple(csv_files.report(self._policy, table) for table in tables)
+        """How each source with declared columns fits the policy: exact counts, for the owner only."""
+        data, transaction = self._begin()
+        try:
+            return tuple(
+                reports.report(
+                    transaction.cursor,
+                    self._policy,
+                    table,
+                    self.relation(table).sql("duckdb"),
+                    {name: self._keys(column) for name, column in table.columns.items()},
+                )
+                for table in self._policy.tables.values()
+                if table.columns
+            )
+        finally:
+            self._end(data, transaction)
+
+    def _keys(self, column: Column) -> tuple[Key, ...] | None:
+        """The column's keys, also where they are the values of a public column."""
+        if column.keys_from is None:
+            return column.keys
+        table, name = column.keys_from
+        return self.distinct_public(self._policy.tables[table], name)
 
     def close(self) -> None:
         """Let everything go; a transaction under way keeps its data until it ends."""
@@ -332,7 +385,17 @@ class DuckDBEngine:
 
 
 def _drift(found: str) -> EngineError:
-    return EngineError(f"the data no longer fit the policy: {found}", hint="nothing was charged; the owner must look")
+    _log.error("the data no longer fit the policy: %s", found)
+    return EngineError(
+        "the data no longer fit the policy",
+        hint="nothing was charged; the owner must look: the operator's log says where",
+    )
+
+
+def _unopened() -> EngineError:
+    return EngineError(
+        "the data source can't be opened", hint="nothing was charged; the operator's log says which one and why"
+    )
 
 
 def _busy() -> EngineError:

@@ -152,9 +152,9 @@ class Ledger:
         """
         units = (loss.epsilon_units, loss.delta_units)
         if not any(units):
-            raise InvalidParameter("A charge needs a privacy loss greater than 0.")
+            raise InvalidParameter("a charge needs a privacy loss greater than 0")
         if max(units) > _LARGEST_CHARGE:
-            raise InvalidParameter("The privacy loss is too large for the ledger.", hint="ask for less epsilon")
+            raise InvalidParameter("the privacy loss is too large for the ledger", hint="ask for less epsilon")
         wanted = WantedCharge(units, _analyst(analyst), budget, storable(query), _version(), _moment(now))
         charge, remaining = self._writer.charge(wanted)
         return Receipt(charge.number, charge.loss, charge.time, remaining)
@@ -258,19 +258,19 @@ def _resolved(path: str | os.PathLike[str]) -> Path:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):
         hint = "correct `ledger` in the policy"
-        raise LedgerError("The path of the ledger can't be used.", hint=hint) from None
+        raise LedgerError("the path of the ledger can't be used", hint=hint) from None
 
 
 def _analyst(name: str) -> str:
     """The name in Unicode's form NFC, so that it can't be written in two ways. Raises InvalidParameter."""
     if not isinstance(name, str) or not name.strip():
-        raise InvalidParameter("The analyst has no name.", hint="name the analyst with analyst= or --as")
+        raise InvalidParameter("the analyst has no name", hint="name the analyst with analyst= or --as")
     name = unicodedata.normalize("NFC", name)
     if len(name) > _LONGEST_ANALYST:
-        raise InvalidParameter(f"The analyst's name has more than {_LONGEST_ANALYST} characters.")
+        raise InvalidParameter(f"the analyst's name has more than {_LONGEST_ANALYST} characters")
     if name == "*" or any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
         raise InvalidParameter(
-            "The analyst's name is * or holds a control character.",
+            "the analyst's name is * or holds a control character",
             hint="name the analyst with letters and digits",
         )
     return name
@@ -280,13 +280,13 @@ def _moment(now: dt.datetime | None) -> dt.datetime:
     if now is None:
         return dt.datetime.now(dt.UTC)
     if now.tzinfo is None:
-        raise InvalidParameter("A time without a time zone was given.", hint="give a datetime in UTC")
+        raise InvalidParameter("a time without a time zone was given", hint="give a datetime in UTC")
     try:
         moment = now.astimezone(dt.UTC)
     except OverflowError:
         moment = dt.datetime.min
     if moment.year not in _YEARS:
-        raise InvalidParameter(f"The time lies outside of the years {_YEARS.start} to {_YEARS.stop - 1}.")
+        raise InvalidParameter(f"the time lies outside of the years {_YEARS.start} to {_YEARS.stop - 1}")
     return moment
 
 

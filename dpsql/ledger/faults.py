@@ -10,7 +10,7 @@ from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
 
 from dpsql.errors import LedgerError
-from dpsql.ledger.head import HeadMissing, head_path
+from dpsql.ledger.head import HeadMissing, head_path, read_head
 from dpsql.ledger.record import Damaged
 from dpsql.ledger.store import LedgerAbsent, LedgerExists, Replaced
 
@@ -38,11 +38,13 @@ def faults(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError, LedgerAbsent, LedgerExists, HeadMissing, Damaged, Replaced) as cause:
         what, hint = _explanation(cause, path)
         _log.error("ledger %s: %s (%s: %s)", path, what, type(cause).__name__, cause)
-        raise LedgerError(f"The ledger {path.name} {what}.", hint=hint) from None
+        raise LedgerError(f"the ledger {path.name} {what}", hint=hint) from None
 
 
 def _explanation(cause: Exception, path: Path) -> tuple[str, str]:
     match cause:
+        case LedgerAbsent() | LedgerExists() | Damaged() if not path.exists() and was_charged(path):
+            return "does not exist, but it was charged", _begin_anew(path)
         case HeadMissing() if path.exists():
             return f"has lost its head, the file {head_path(path).name}", _RESTORE
         case LedgerAbsent() | HeadMissing():
@@ -56,6 +58,23 @@ def _explanation(cause: Exception, path: Path) -> tuple[str, str]:
         case sqlite3.Error():
             return _of_sqlite(cause)
     return _of_system(cause)
+
+
+def was_charged(path: Path) -> bool:
+    """Whether the head knows of charges, or can't be read."""
+    try:
+        return read_head(head_path(path)).count > 0
+    except HeadMissing:
+        return False
+    except (Damaged, OSError):
+        return True
+
+
+def _begin_anew(path: Path) -> str:
+    return (
+        f"the head {head_path(path).name} of a charged ledger is still there: restore the ledger from a backup; "
+        "to begin anew, which forgets earlier charges, remove the head"
+    )
 
 
 def _of_sqlite(cause: sqlite3.Error) -> tuple[str, str]:

@@ -187,7 +187,7 @@ def check(epsilon: int, delta: int, analyst: str, limits: Standings) -> None:
     left = _delta_left(limits)
     if delta > left:
         raise BudgetExhausted(
-            f"The query would charge delta = {_delta(delta)}, and {_delta(left)} is left of the budget.",
+            f"the query would charge delta = {_delta(delta)}, and {_delta(left)} is left of the budget",
             hint="group by keys that are declared in the policy: such queries need no delta",
         )
 
@@ -196,8 +196,8 @@ def check_unlocked(analyst: str, failures: int) -> None:
     """Raise AnalystLocked if the analyst has too many failures."""
     if failures >= MAX_FAILURES:
         raise AnalystLocked(
-            f"The analyst {analyst} is locked: {failures} queries failed after they were charged,"
-            " and each failure may tell something about the data.",
+            f"the analyst {analyst} is locked: {failures} queries failed after they were charged,"
+            " and each failure may tell something about the data",
             hint=f"the owner looks into the failures, then runs: dpsql budget CONFIG --unlock {shlex.quote(analyst)}",
         )
 
@@ -226,13 +226,17 @@ def _delta_left(limits: Standings) -> int:
 
 
 def _epsilon_exhausted(epsilon: int, analyst: str, binding: Standing, limits: Standings) -> BudgetExhausted:
+    if binding.whose == "analyst" and not binding.limit.epsilon:
+        return BudgetExhausted(
+            f"{analyst} may not ask: the policy gives this analyst no budget", hint="ask the owner of the data for one"
+        )
     asked, left = Fraction(epsilon, 10**EPSILON_PLACES), _epsilon_left(binding)
     whose = "of everyone together" if binding.whose == "everyone" else f"of {analyst}"
     per = f" per {binding.limit.per}" if binding.limit.per else ""
     renews = f"renews at {_moment(binding.renews)}" if binding.renews else "does not renew"
     return BudgetExhausted(
-        f"The query would charge epsilon = {decimal_text(asked)}, and {decimal_text(left)} is left of the"
-        f" budget {whose} ({decimal_text(binding.limit.epsilon or Fraction(0))}{per}), which {renews}.",
+        f"the query would charge epsilon = {decimal_text(asked)}, and {decimal_text(left)} is left of the"
+        f" budget {whose} ({decimal_text(binding.limit.epsilon or Fraction(0))}{per}), which {renews}",
         hint=_way_out(left, limits),
     )
 

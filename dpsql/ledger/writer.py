@@ -121,7 +121,7 @@ class Writer:
         """Run `task` while no other thread uses the store."""
         with self._store_lock, faults(self._path):
             if self._closed:
-                raise InterfaceError("The ledger is closed.")
+                raise InterfaceError("the ledger is closed")
             return task(self._store)
 
     def probe(self) -> None:
@@ -142,14 +142,14 @@ class Writer:
     def _wait_for(self, request: _Request) -> None:
         with self._lock:
             if self._closed:
-                raise InterfaceError("The ledger is closed.")
+                raise InterfaceError("the ledger is closed")
             if self._thread is None:
                 self._thread = self._start()
             self._requests.put(request)
         if not request.answered.acquire(timeout=PATIENCE):
             request.given_up = not isinstance(request.wanted, WantedFailure)
             raise LedgerError(
-                f"The ledger {self._path.name} was locked by another process for {PATIENCE:.0f} s.",
+                f"the ledger {self._path.name} was locked by another process for {PATIENCE:.0f} s",
                 hint="look for a stopped process that uses this ledger",
             )
         if request.error is not None:
@@ -161,7 +161,7 @@ class Writer:
             thread.start()
         except RuntimeError:
             hint = "raise the limit on threads, or try again"
-            raise LedgerError("The ledger could not start a thread.", hint=hint) from None
+            raise LedgerError("the ledger could not start a thread", hint=hint) from None
         return thread
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ class Writer:
             except Error as error:
                 _fail(batch, error)
             except BaseException:  # noqa: BLE001 - the thread must live on, and no caller may wait for ever
-                _fail(batch, InternalError("The ledger failed unexpectedly; nothing is answered."))
+                _fail(batch, InternalError("the ledger failed unexpectedly; nothing is answered"))
             for request in batch:
                 request.answered.release()
         self._let_go()
@@ -274,7 +274,7 @@ def _charge(wanted: WantedCharge, draft: State, time: dt.datetime) -> tuple[Char
 
 def _failure(wanted: WantedFailure, draft: State, time: dt.datetime) -> Failure:
     if not 0 < wanted.charge <= draft.count:
-        raise InvalidParameter(f"The ledger has no charge {wanted.charge}.")
+        raise InvalidParameter(f"the ledger has no charge {wanted.charge}")
     failure = Failure(draft.count + 1, time, wanted.analyst, wanted.charge, wanted.version, "")
     return sealed(failure, draft.hash)
 
@@ -282,7 +282,7 @@ def _failure(wanted: WantedFailure, draft: State, time: dt.datetime) -> Failure:
 def _unlock(wanted: WantedUnlock, draft: State, time: dt.datetime) -> Unlock:
     if not draft.failed(wanted.analyst):
         raise InvalidParameter(
-            f"The analyst {wanted.analyst} has no failures since the last unlock.",
+            f"the analyst {wanted.analyst} has no failures since the last unlock",
             hint="check the name: dpsql budget CONFIG lists who is locked",
         )
     return sealed(Unlock(draft.count + 1, time, wanted.analyst, wanted.version, ""), draft.hash)

@@ -51,8 +51,10 @@ __all__ = [
     "Source",
     "SourceKind",
     "Table",
+    "at_line",
     "load",
     "load_all_errors",
+    "load_partly",
 ]
 
 
@@ -73,12 +75,26 @@ def load_all_errors(
     path: str | os.PathLike[str], *, environ: Mapping[str, str] | None = None
 ) -> tuple[Policy | None, list[PolicyError]]:
     """The policy and no errors, or None and every problem in the order of the file."""
+    policy, errors = load_partly(path, environ=environ)
+    return (None if errors else policy), errors
+
+
+def load_partly(
+    path: str | os.PathLike[str], *, environ: Mapping[str, str] | None = None
+) -> tuple[Policy | None, list[PolicyError]]:
+    """As `load_all_errors`, but with errors the policy is what could be read: good for comparing its tables with the
+    data, and for nothing else. None where not even that.
+    """
     problems = Problems()
     name = os.fspath(path)
     policy = read_policy(name, os.environ if environ is None else environ, problems)
     return policy, [_error(name, problem) for problem in problems.by_line()]
 
 
+def at_line(path: str, line: int) -> str:
+    """Where something is wrong, as every message about a policy begins; line 0: in the file as a whole."""
+    return f"{printable(path, 200)}:{line}" if line else printable(path, 200)
+
+
 def _error(path: str, problem: Problem) -> PolicyError:
-    place = f"{printable(path, 200)}:{problem.line}" if problem.line else printable(path, 200)
-    return PolicyError(f"{place}: {problem.message}", hint=problem.hint)
+    return PolicyError(f"{at_line(path, problem.line)}: {problem.message}", hint=problem.hint)

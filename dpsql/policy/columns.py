@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from dpsql.policy.document import Mapping, Node, Scalar, Sequence
 from dpsql.policy.model import Bound, Column, ColumnType, Key, Kind
-from dpsql.policy.problems import Problems, quoted, similar
+from dpsql.policy.problems import Problems, on_lines, quoted, similar
 from dpsql.policy.section import Section, found, is_unusable, number_problem
 
 BIGINT = (-(2**63), 2**63 - 1)
@@ -275,8 +275,7 @@ def _add_key(
         other_form = " after Unicode normalisation (NFC)" if isinstance(key, str) and earlier.text != key else ""
         problems.add(
             item.line,
-            f"{path}: the key {quoted(item.written)} is listed twice{other_form}, "
-            f"on lines {earlier.line} and {item.line}",
+            f"{path}: the key {quoted(item.written)} is listed twice{other_form}, {on_lines(earlier.line, item.line)}",
             "keep one of the two",
         )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from dpsql.policy.problems import Problems, printable, quoted
+from dpsql.policy.problems import Problems, on_lines, printable, quoted
 from dpsql.policy.scalars import MAX_DIGITS, UNUSABLE, NumberTooLong, Value, resolve
 
 MAX_DEPTH = 32
@@ -250,7 +250,7 @@ class _Builder:
                 first = pairs[name.text][0].line
                 self._problems.add(
                     name.line,
-                    f"the key {quoted(name.written)} is written twice, on lines {first} and {name.line}",
+                    f"the key {quoted(name.written)} is written twice, {on_lines(first, name.line)}",
                     "keep one of the two",
                 )
             else:

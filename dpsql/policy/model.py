@@ -127,6 +127,8 @@ class Policy:
     """By lower-case name."""
     counts: Literal["clamp", "raw"] = "clamp"
     """Whether a count that noise made negative is shown as 0 or as it is."""
+    shown: str = field(default="", compare=False)
+    """The path as it was given: messages show it."""
     text: str = field(default="", repr=False)
     """The file as read."""
     fingerprint: str = ""

@@ -62,3 +62,8 @@ def one_of(options: Iterable[str]) -> str:
     """`a, b or c`."""
     *first, last = options
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def on_lines(first: int, second: int) -> str:
+    """Where the two of something are."""
+    return f"on line {first}" if first == second else f"on lines {first} and {second}"

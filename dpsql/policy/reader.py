@@ -26,7 +26,9 @@ _EXAMPLE = "config/template.yaml shows every key"
 
 
 def read_policy(path: str, environ: Environment[str, str], problems: Problems) -> Policy | None:
-    """The policy in the file, or None where `problems` has any."""
+    """The policy in the file. Where `problems` has any: what can be read of it, if that much that its tables can be
+    compared with the data, else None.
+    """
     text = _read_text(path, problems)
     if text is None:
         return None
@@ -37,9 +39,9 @@ def read_policy(path: str, environ: Environment[str, str], problems: Problems) -
             _refuse_root(root, problems)
         return None
     policy = _read_top(Section(root, 1, "the policy", "the policy", problems), location, problems)
-    if policy is None or len(problems):
+    if policy is None:
         return None
-    return replace(policy, text=text, fingerprint=_fingerprint(location, text, used))
+    return replace(policy, shown=path, text=text, fingerprint=_fingerprint(location, text, used))
 
 
 def _refuse_root(root: Node | None, problems: Problems) -> None:
@@ -103,15 +105,15 @@ def _read_top(top: Section, path: str, problems: Problems) -> Policy | None:
     budget = _read_budget(top, problems)
     tables = read_tables(top, base, engine, problems)
     ledger = sources.read_ledger(top, base, _files(path, engine, tables))
-    if engine is None or dialect is None or ledger is None:
+    if engine is None:
         return None
     return Policy(
         path=Path(path),
         engine=engine,
-        dialect=dialect,
+        dialect=dialect or "duckdb",
         privacy=privacy,
         budget=budget,
-        ledger=Path(ledger),
+        ledger=Path(ledger or os.devnull),
         tables=tables,
         counts="raw" if counts == "raw" else "clamp",
     )

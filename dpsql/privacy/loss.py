@@ -44,9 +44,9 @@ class PrivacyLoss:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | Fraction):
                 found = type(value).__name__
-                raise InvalidParameter(f"The {name} of a privacy loss is a Fraction, not {found}.")
+                raise InvalidParameter(f"the {name} of a privacy loss is a Fraction, not {found}")
             if value < 0:
-                raise InvalidParameter(f"The {name} of a privacy loss can't be negative.")
+                raise InvalidParameter(f"the {name} of a privacy loss can't be negative")
             object.__setattr__(self, name, Fraction(value))
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
@@ -138,9 +138,11 @@ def _refusal(value: object, reason: str) -> InvalidParameter:
         shown = repr(value[:40] if isinstance(value, str) else value)
     elif isinstance(value, float):
         shown = float.__repr__(value)
+    elif isinstance(value, Decimal) or (isinstance(value, int | Fraction) and abs(value) < 10**_LARGEST):
+        shown = str(value)[:40]
     else:
-        shown = f"This {type(value).__name__}"
+        shown = f"this {type(value).__name__}"
     return InvalidParameter(
-        f"{shown} can't be used as epsilon: {reason}.",
+        f"{shown} can't be used as epsilon: {reason}",
         hint="write epsilon as a decimal number greater than 0, such as 0.5 or 1e-3",
     )

@@ -1,7 +1,9 @@
 """The DuckDB engine's sources: how each kind of source is read, and the data as they are at one moment.
 
 data           one data version, loaded and locked
-csv_files      CSV files: their header, their cells, the owner's report
+csv_files      CSV files: their header, their cells
+line_ends      CSV files whose lines end in different ways
+reports        how each source fits the policy, for the owner
 parquet_files  Parquet files: views over them
 database_file  the .duckdb file: attached and let go, its catalogue checked
 public_tables  public tables: read whole, copied out, their values as keys

@@ -49,7 +49,7 @@ class Data:
         self.public: dict[str, PublicTable] = {}
         self.types: dict[str, dict[str, str]] = {}
         self._public_file = self.directory / "public.duckdb"
-        self._parquet: list[str] = []
+        self.scanned: list[str] = []
 
     # -- loading
 
@@ -67,11 +67,11 @@ class Data:
     def _load_table(self, table: Table) -> None:
         match table.source.kind:
             case "csv":
-                self._create("TABLE", table, csv_files.select(self._policy, table))
+                self._create("TABLE", table, csv_files.select(self._policy, table, self.directory))
             case "parquet":
                 files = parquet_files.found(self._policy, table)
                 select = parquet_files.select(self.connection, self._policy, table, files)
-                self._parquet += files
+                self.scanned += files
                 self._create("TABLE" if table.public else "VIEW", table, select)
             case "table":
                 types = self.check_table(table)
@@ -95,7 +95,7 @@ class Data:
         This is the second wall, not the first: inner SQL is generated from an allow-list.
         """
         paths = [str(self.file) + suffix for suffix in COMPANIONS] if self.file else []
-        listed = ", ".join(literal(path) for path in paths + self._parquet)
+        listed = ", ".join(literal(path) for path in paths + self.scanned)
         if total_bytes(self._policy, self.file) < SMALL_BYTES:
             self.connection.execute("SET threads = 1")
         self.connection.execute(f"SET allowed_paths = [{listed}]")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from dpsql.engines.duckdb_sources.catalogue import wrong
+from dpsql.engines.duckdb_sources.catalogue import unreadable
 from dpsql.errors import EngineError
 from dpsql.policy import Policy, Table
 
@@ -41,16 +41,15 @@ def quietly(call: Callable[[], _T]) -> _T:
     raise EngineError(f"the engine failed; the operator's log has it under {reference}")
 
 
-def read_source(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, sql: str) -> list[Any]:
-    """Run SQL that reads a source; a source that can't be read is the policy's fault. Quotes nothing of it."""
+def read_source(
+    connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, sql: str, file: str = ""
+) -> list[Any]:
+    """Run SQL that reads a source, or one `file` of it; one that can't be read is the policy's fault. Quotes nothing
+    of it.
+    """
     try:
         return connection.execute(sql).fetchall()
     except FAULTS as fault:
         kind = type(fault).__name__
     _log.error("table %s can't be read: %s", table.name, kind)
-    raise wrong(
-        policy,
-        table.line,
-        f"table {table.name}: {table.source.location} can't be read as {table.source.kind}",
-        "check the path, the file's format and its permissions",
-    )
+    raise unreadable(policy, table, file or table.source.location)

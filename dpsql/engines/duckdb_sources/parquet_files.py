@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from dpsql.engines import declared
-from dpsql.engines.duckdb_sources.catalogue import check_type, wrong
+from dpsql.engines.duckdb_sources.catalogue import check_type, unreadable, wrong
 from dpsql.engines.duckdb_sources.driver import read_source
 from dpsql.engines.duckdb_sources.fingerprint import matches
 from dpsql.errors import PolicyError
@@ -16,7 +16,7 @@ def found(policy: Policy, table: Table) -> list[str]:
     """The table's files. Raises PolicyError where there is none."""
     files = matches(table.source.location)
     if not files:
-        raise wrong(policy, table.line, f"table {table.name}: no file matches {table.source.location}")
+        raise unreadable(policy, table, table.source.location)
     return files
 
 
@@ -24,7 +24,7 @@ def _milliseconds(connection: duckdb.DuckDBPyConnection, policy: Policy, table: 
     """The columns that a file stores as timestamps in milliseconds."""
     literal = declared.literal(file)
     sql = f"SELECT name, coalesce(logical_type, '') || coalesce(converted_type, '') FROM parquet_schema({literal})"
-    rows = read_source(connection, policy, table, sql)
+    rows = read_source(connection, policy, table, sql, file)
     return {str(name).lower() for name, kind in rows if "TimestampType" in kind and "MILLIS=MilliSeconds" in kind}
 
 
@@ -42,7 +42,7 @@ def select(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, 
     """SQL that reads the files. Raises PolicyError where one of them doesn't fit the declared columns."""
     stored: dict[str, str] = {}
     for file in files:
-        described = read_source(connection, policy, table, f"DESCRIBE FROM {declared.read_parquet([file])}")
+        described = read_source(connection, policy, table, f"DESCRIBE FROM {declared.read_parquet([file])}", file)
         stored = {str(row[0]).lower(): str(row[1]) for row in described}
         coarse = _milliseconds(connection, policy, table, file)
         for column in table.columns.values():

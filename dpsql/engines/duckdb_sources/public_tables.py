@@ -14,7 +14,9 @@ from dpsql.engines import PublicTable
 from dpsql.engines.declared import literal, quoted
 from dpsql.engines.duckdb_sources.catalogue import wrong
 from dpsql.engines.duckdb_sources.driver import quietly
+from dpsql.errors import PolicyError
 from dpsql.policy import Key, Policy, Table
+from dpsql.policy.problems import similar
 
 MAX_PUBLIC_ROWS = 1_000_000
 
@@ -59,7 +61,7 @@ def distinct(
     """
     type_ = next((stored for name, stored in known.columns if name.lower() == column.lower()), None)
     if type_ is None:
-        raise wrong(policy, table.line, f"table {table.name} has no column {column}")
+        raise _lacking(policy, table, known, column)
     name, relation = quoted(column), f"memory.main.{quoted(table.name)}"
     sql = f"SELECT DISTINCT {name} FROM {relation} WHERE {name} IS NOT NULL ORDER BY 1"
     values = [_key(row[0]) for row in quietly(lambda: cursor.execute(sql).fetchall())]
@@ -71,6 +73,22 @@ def distinct(
             "take a column of integers, decimals, booleans, text, dates or timestamps",
         )
     return tuple(values)
+
+
+def _lacking(policy: Policy, table: Table, known: PublicTable, column: str) -> PolicyError:
+    """The error for `keys: {from: …}` that names no column; at the first column that has it."""
+    asking = ((t, c) for t in policy.tables.values() for c in t.columns.values())
+    wanted = (table.name.lower(), column.lower())
+    user = next(((t.name, c) for t, c in asking if c.keys_from == wanted), None)
+    names = [name for name, _ in known.columns]
+    meant = similar(column, names)
+    return wrong(
+        policy,
+        user[1].line if user else table.line,
+        (f"{user[0]}.{user[1].name}: keys come from {table.name}.{column}, but " if user else "")
+        + f"table {table.name} has no column {column}",
+        f"did you mean {meant}?" if meant else f"its columns are: {', '.join(names)}",
+    )
 
 
 def _key(value: object) -> Key:
