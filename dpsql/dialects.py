@@ -57,6 +57,12 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
         rounding = {"spark": exp.Trunc, "bigquery": exp.Round}.get(dialect)
         if rounding is not None:
             node.set("this", rounding(this=node.this))
+    if isinstance(node, (exp.Like, exp.ILike)) and "\\" in node.expression.name:
+        raise UnsupportedQuery(
+            "a backslash in a LIKE pattern isn't supported",
+            hint="use STARTS_WITH or =",
+            position=node.meta.get("start"),
+        )
     whole = isinstance(node, exp.Round) and not node.args.get("decimals") and not isinstance(node.this, exp.Literal)
     if dialect == "postgres" and whole and node.this.is_type(exp.DType.DOUBLE, exp.DType.FLOAT):
         return exp.Anonymous(this="ROUND_EVEN", expressions=[node.this.copy(), exp.Literal.number(0)])

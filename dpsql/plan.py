@@ -113,9 +113,15 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
     return Plan(releases, query.outer, query.public_tables, epsilon, charge)
 
 
+SMALLEST_EPSILON = Fraction(1, 10**9)
+"""The unit of the ledger. Noise of less would not fit its integers, however a query shares it out."""
+
+
 def check_epsilon(settings: PrivacySettings, epsilon: Fraction) -> None:
     if epsilon <= 0:
         raise InvalidParameter(f"epsilon must be positive, not {epsilon}")
+    if epsilon < SMALLEST_EPSILON:
+        raise InvalidParameter("epsilon is below 1e-9, the least there is", hint="ask for epsilon 1e-9 or more")
     if settings.max_epsilon is not None and epsilon > settings.max_epsilon:
         ceiling = float(settings.max_epsilon)
         raise InvalidParameter(

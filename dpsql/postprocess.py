@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,8 @@ from dpsql.release import NoisyRows
 
 MEMORY = "1GB"
 SECONDS = 30
+TICK = 0.25
+MAX_ROWS = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +58,13 @@ class Scratch:
         )
         for table in public_tables:
             self._load(table)
-        self._connection.execute(f"SET max_execution_time = {SECONDS * 1000}")
         self._connection.execute("SET temp_directory = ''")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
         self._local = threading.local()
+        self._deadlines: dict[duckdb.DuckDBPyConnection, float] = {}
+        self._closed = threading.Event()
+        self._watch: threading.Thread | None = None
 
     def _load(self, table: PublicTable) -> None:
         name = '"' + table.name.lower().replace('"', '""') + '"'
@@ -74,6 +80,25 @@ class Scratch:
             cursor = self._local.cursor = self._connection.cursor()
         return cursor
 
+    @contextmanager
+    def _limited(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
+        """Interrupt what runs on the cursor once its time is over (DuckDB's own limit misses some plans)."""
+        if self._watch is None:
+            self._watch = threading.Thread(target=self._interrupt_overdue, name="dpsql-scratch", daemon=True)
+            self._watch.start()
+        self._deadlines[cursor] = time.monotonic() + SECONDS
+        try:
+            yield
+        finally:
+            self._deadlines.pop(cursor, None)
+
+    def _interrupt_overdue(self) -> None:
+        while not self._closed.wait(TICK):
+            now = time.monotonic()
+            for cursor, deadline in list(self._deadlines.items()):
+                if deadline < now:
+                    cursor.interrupt()
+
     def bind(self, sql: str, samples: Mapping[str, NoisyRows], tree: exp.Expr) -> Outer:
         """Names and types of the outer query's result, found by running it over sample rows: free, before any charge.
 
@@ -85,10 +110,11 @@ class Scratch:
         for name, rows in samples.items():
             cursor.register(name, rows.columns)
         try:
-            described = cursor.execute(f"DESCRIBE {sql}").fetchall()
-            (statement,) = cursor.extract_statements(sql)
-            cursor.execute(sql).fetchone()
-            cursor.abort()
+            with self._limited(cursor):
+                described = cursor.execute(f"DESCRIBE {sql}").fetchall()
+                (statement,) = cursor.extract_statements(sql)
+                cursor.execute(sql).fetchone()
+                cursor.abort()
         except duckdb.InterruptException:
             raise Cancelled("the query over the released numbers takes too long", hint="ask for less") from None
         except duckdb.Error as error:
@@ -101,7 +127,12 @@ class Scratch:
         try:
             for name, rows in releases.items():
                 cursor.register(name, rows.columns)
-            return cursor.execute(outer.statement).fetchall()
+            with self._limited(cursor):
+                fetched = cursor.execute(outer.statement).fetchmany(MAX_ROWS + 1)
+                cursor.abort()
+            if len(fetched) > MAX_ROWS:
+                raise EngineError(f"the result has more than {MAX_ROWS:,} rows; a charge stands", hint="add a LIMIT")
+            return fetched
         except duckdb.InterruptException:
             raise Cancelled("the query over the noisy rows took too long", hint="ask for less") from None
         except duckdb.Error as error:
@@ -111,6 +142,8 @@ class Scratch:
             ) from None
 
     def close(self) -> None:
+        """Let the engine go."""
+        self._closed.set()
         self._connection.close()
 
 

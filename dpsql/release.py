@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -158,17 +158,31 @@ def _places(domain: KeyDomain, column: KeyColumn) -> npt.NDArray[np.int64]:
     return place
 
 
-def key_columns(plan: ReleasePlan) -> dict[str, Column]:
-    """The declared keys of every cell, printed from the policy, never from the data."""
+def key_columns(plan: ReleasePlan, sample: int | None = None) -> dict[str, Column]:
+    """The declared keys of every cell, printed from the policy, never from the data.
+
+    With `sample`, that many rows of keys of the right types, in any combination: for binding.
+    """
     columns: dict[str, Column] = {}
     cells = after = plan.query.cells
     for index, key in enumerate(plan.query.keys):
         after //= key.domain.size
+        if sample is not None:
+            few = _labels(_few(key.domain, sample))
+            columns[key_name(index)] = few[np.arange(sample) % len(few)]
+            continue
         labels = _labels(key.domain)
         if key.domain.size < cells:
             labels = labels[(np.arange(cells) // after) % key.domain.size]
         columns[key_name(index)] = labels
     return columns
+
+
+def _few(domain: KeyDomain, count: int) -> KeyDomain:
+    """The first values of a domain."""
+    count = min(count, domain.count)
+    values = None if domain.values is None else domain.values[:count]
+    return replace(domain, values=values, count=count)
 
 
 def _labels(domain: KeyDomain) -> Column:

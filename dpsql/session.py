@@ -315,7 +315,7 @@ def _hashable(parameters: Parameters) -> Hashable:
 def _sample(plan: ReleasePlan) -> NoisyRows:
     """At most two rows of a release's types with made-up numbers, for binding."""
     rows = min(plan.query.cells, 2)
-    columns = {name: values[:rows] for name, values in key_columns(plan).items()}
+    columns = key_columns(plan, sample=rows)
     for index, number in enumerate(plan.numbers):
         integer = _number_type(number) == "BIGINT"
         columns[number_name(index)] = np.ones(rows, dtype=np.int64 if integer else np.float64)

@@ -182,7 +182,8 @@ class ValueSet:
     def narrowed(self, interval: Interval) -> ValueSet:
         """This set where the value is known to lie in `interval`. A contradiction narrows nothing.
 
-        Ends are moved inward to values that the type has: a literal with more digits would widen what it is compared with.
+        Ends are moved inward to values that the type has: beside a literal with more digits the engine would widen the
+        column, which can fail.
         """
         interval = _snapped(interval, natural_grain(self.type))
         bounds = self.bounds.intersect(interval)

@@ -22,6 +22,8 @@ from dpsql.analyze.keys import MAX_CELLS, key_of
 from dpsql.analyze.relations import Derived, Environment, check_limits, children, named_output, rebuilt, unparenthesised
 from dpsql.analyze.resolution import Scope
 
+MAX_KEYS = 30
+
 
 def aggregate_calls(node: exp.Select) -> Iterator[exp.Expr]:
     """Aggregate functions of this SELECT itself: not those of its subqueries, not window functions."""
@@ -88,6 +90,9 @@ class ReleaseBuilder:
         release = ReleaseQuery(
             self.scope.source.table, tuple(self.where), tuple(k for _, k in self.keys), tuple(self.calls)
         )
+        if len(self.keys) > MAX_KEYS:
+            message = f"GROUP BY has {len(self.keys)} keys; at most {MAX_KEYS} are allowed"
+            raise refuse(self.node, message, "group by fewer keys")
         if release.cells > MAX_CELLS:
             raise refuse(
                 self.node, f"the keys of this GROUP BY make {release.cells} groups; at most {MAX_CELLS} are allowed",

@@ -47,8 +47,8 @@ class Size:
 
     nodes: int = 0
 
-    def add(self, node: exp.Expr) -> None:
-        self.nodes += sum(1 for _ in node.walk())
+    def add(self, nodes: int) -> None:
+        self.nodes += nodes
         if self.nodes > MAX_NODES:
             raise UnsupportedQuery("the query is too large once its subqueries are merged", hint="simplify it")
 

@@ -50,9 +50,20 @@ class Scope:
                 raise unsupported(child)
             return rebuilt(child, replaced)
 
-        result = replaced(node)
-        self.size.add(result)
-        return result
+        self._reserve(node)
+        return replaced(node)
+
+    def _reserve(self, node: exp.Expr) -> None:
+        """Count what the copy will hold before it is made."""
+        sizes: dict[str, int] = {}
+        for child in node.walk():
+            found = self.lookup(child) if isinstance(child, exp.Column) else None
+            if found is None:
+                self.size.add(1)
+                continue
+            if child.name not in sizes:
+                sizes[child.name] = sum(1 for _ in found.walk())
+            self.size.add(sizes[child.name] + 1)
 
     def _required(self, node: exp.Column) -> exp.Expr:
         if isinstance(node.this, exp.Star):

@@ -20,9 +20,13 @@ from dpsql.policy import Column, ColumnType, Key, Kind
 
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"})
 _DOUBLES = frozenset({"FLOAT", "DOUBLE"})
-_TIMESTAMPS = frozenset({"TIMESTAMP", "TIMESTAMP_NS"})
-"""Not seconds and milliseconds: they hold moments that are no TIMESTAMP, and one such row would make a query fail."""
 ZONED = "TIMESTAMP WITH TIME ZONE"
+NANOSECONDS = "TIMESTAMP_NS"
+_TIMESTAMPS = frozenset({"TIMESTAMP"})
+"""Not seconds, milliseconds or nanoseconds: comparing them with a TIMESTAMP converts one to the other, which fails for
+moments that the other can't hold. One such row would make a query fail."""
+SCANNED_TIMESTAMPS = frozenset({ZONED, NANOSECONDS})
+"""Types that a view over a file turns into TIMESTAMP; either holds fewer moments than TIMESTAMP."""
 
 _NARROW = 2**30
 
@@ -203,6 +207,8 @@ def read_parquet(files: Iterable[str]) -> str:
 def parquet_column(column: Column, stored: str) -> str:
     """SQL of one declared column in the view over Parquet files; an instant is read as its UTC time."""
     name = quoted(column.name)
+    if stored == NANOSECONDS:
+        return f"CAST({name} AS TIMESTAMP) AS {name}"
     return f"timezone('UTC', {name}) AS {name}" if stored == ZONED else name
 
 

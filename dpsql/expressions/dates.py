@@ -136,11 +136,13 @@ def _date_trunc(compiler: Compiler, node: exp.Expr) -> Typed:
         return Fraction((_truncate(_as_day(x, typed.kind), unit) - EPOCH).days) * per_day
 
     bounds, machine = typed.set.bounds.map(floor), typed.set.machine.map(floor)
-    values, grain = None, per_day
+    values: tuple[Literal, ...] | None = None
+    grain: Fraction | None = per_day
     if seconds:
         grain = Fraction(seconds * 10**6)
     elif unit != "day" and bounds.bounded:
         values = _periods(bounds, unit, typed.kind, per_day)
+        grain = per_day if values is not None else None  # too many to list: no finite set, and not one of days
     new = ValueSet(typed.set.type, bounds, machine, values, grain, typed.set.nullable, typed.set.null_key)
     truncated = func("date_trunc", exp.Literal.string(unit), typed.sql)
     return Typed(cast(truncated, typed.kind.value.upper()), new)
@@ -227,7 +229,7 @@ def _shifted(node: exp.Expr, typed: Typed, low: int, high: int, amount: exp.Expr
 
 
 def _plus_interval(compiler: Compiler, node: exp.Expr, operand: exp.Expr, interval: exp.Interval, sign: int) -> Typed:
-    typed = _temporal(compiler, node, operand)
+    typed = as_timestamp(_temporal(compiler, node, operand))  # a DATE and an INTERVAL make a TIMESTAMP
     amount = compiler.constant(interval.this) if interval.this is not None else None
     text = str(amount[0]) if amount and amount[0] is not None else ""
     unit = interval.args["unit"].name.lower().removesuffix("s") if interval.args.get("unit") else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+from collections.abc import Mapping
 
 import sqlglot
 from sqlglot import exp
@@ -43,11 +44,11 @@ SCALAR_FUNCTIONS = frozenset(
     """
     abs acos acosh ascii asin asinh atan atan2 atanh cbrt ceil ceiling century char_length character_length
     chr coalesce concat concat_ws contains cos cosh cot date_diff date_part date_sub date_trunc datediff
-    datepart datesub datetrunc day dayname dayofmonth dayofweek dayofyear decade degrees editdist3 ends_with
+    datepart datesub datetrunc day dayname dayofmonth dayofweek dayofyear decade degrees  ends_with
     epoch epoch_ms epoch_ns epoch_us era even exp factorial floor fmod gamma gcd greatest
-    greatest_common_divisor hamming hour if ifnull instr isfinite isinf isnan isodow isoyear jaccard
-    jaro_similarity jaro_winkler_similarity julian last_day lcase lcm least least_common_multiple left len
-    length levenshtein lgamma ln log log10 log2 lower ltrim make_date make_time make_timestamp microsecond
+    greatest_common_divisor  hour if ifnull instr isfinite isinf isnan isodow isoyear 
+      julian last_day lcase lcm least least_common_multiple left len
+    length  lgamma ln log log10 log2 lower ltrim make_date make_time make_timestamp microsecond
     millennium millisecond minute mod month monthname multiply nextafter nullif ord pi position pow power
     prefix quarter radians regexp_extract regexp_full_match regexp_matches reverse right round round_even
     rtrim second sign signbit sin sinh sqrt starts_with strftime strip_accents strlen strpos subtract substr
@@ -93,9 +94,12 @@ _NO_WORDS = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
 
 def render(tree: exp.Expr) -> str:
     """The text that the scratch engine runs, or a refusal that names what isn't allowed."""
+    _check_expansion(tree)
     for node in tree.walk():
         if isinstance(node, exp.Values):
             continue
+        if isinstance(node, exp.Column) and node.name.lower() in _VALUE_FUNCTIONS:
+            raise refuse(node, f"the name {node.name} stands for a function of the engine", "choose another name")
         if isinstance(node, _REFUSED) or not isinstance(node, _NODES):
             raise refuse(node, f"{show(node)} isn't supported", "use plain SQL over the released numbers")
         if isinstance(node, exp.Anonymous) and not isinstance(node.this, str):
@@ -122,6 +126,35 @@ def total(tree: exp.Expr) -> exp.Expr:
             if not isinstance(divisor, exp.Literal) or not divisor.name.strip("0."):
                 node.set("expression", exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
     return tree
+
+
+_VALUE_FUNCTIONS = frozenset(
+    """current_date current_time current_timestamp localtime localtimestamp current_user session_user user current_role
+    current_catalog current_schema""".split()
+)
+"""Names that DuckDB reads as functions of clock or session where there is no such column, even quoted."""
+MAX_TABLES = 500
+"""Tables that a query reads, each CTE counted as often as it is named: more makes the engine's planner run away."""
+
+
+def _check_expansion(tree: exp.Expr) -> None:
+    if _tables(tree, {}) > MAX_TABLES:
+        raise refuse(
+            tree, f"the query reads tables {MAX_TABLES} times and more, counting its CTEs where they are used",
+            "use each CTE less often",
+        )  # fmt: skip
+
+
+def _tables(node: exp.Expr, known: Mapping[str, int]) -> int:
+    """How many tables a tree reads once its CTEs are put in where they are named."""
+    clause = node.args.get("with_")
+    if clause is not None:
+        known = dict(known)
+        for cte in clause.expressions:
+            known[cte.alias.lower()] = _tables(cte.this, known)
+    if isinstance(node, exp.Table):
+        return known.get(node.name.lower(), 1)
+    return sum(_tables(child, known) for child in node.iter_expressions() if child is not clause)
 
 
 def _whole(node: exp.Expr | None) -> bool:

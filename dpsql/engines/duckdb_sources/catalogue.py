@@ -88,7 +88,9 @@ def check_type(policy: Policy, table: Table, column: Column, stored: Mapping[str
     type_ = stored.get(column.name.lower())
     if type_ is None:
         missing(policy, table, column, list(stored))
-    if declared.fits(column.type, type_) or (zoned and type_ == declared.ZONED and column.type.kind is Kind.TIMESTAMP):
+    if declared.fits(column.type, type_) or (
+        zoned and type_ in declared.SCANNED_TIMESTAMPS and column.type.kind is Kind.TIMESTAMP
+    ):
         return
     fitting = declared.written(type_)
     raise wrong(
