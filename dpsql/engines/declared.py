@@ -206,10 +206,10 @@ def read_parquet(files: Iterable[str]) -> str:
 
 def parquet_column(column: Column, stored: str) -> str:
     """SQL of one declared column in the view over Parquet files; an instant is read as its UTC time."""
-    name = quoted(column.name)
+    name, known = quoted(column.name), quoted(column.name.lower())
     if stored == NANOSECONDS:
-        return f"CAST({name} AS TIMESTAMP) AS {name}"
-    return f"timezone('UTC', {name}) AS {name}" if stored == ZONED else name
+        return f"CAST({name} AS TIMESTAMP) AS {known}"
+    return f"timezone('UTC', {name}) AS {known}" if stored == ZONED else f"{name} AS {known}"
 
 
 def collated(create_table: str, columns: Iterable[Column]) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -44,7 +46,29 @@ def read_tables(top: Section, base: str, engine: str | None, problems: Problems)
             _read_table(name.text, section, base, engine, tables, problems)
     for reference in tables.references:
         _resolve(reference, tables.read, node, problems)
+    _check_disjoint(tables.read, problems)
     return tables.read
+
+
+def _check_disjoint(tables: dict[str, Table], problems: Problems) -> None:
+    """A file that is private in one table must not be public in another: all of it would be shown."""
+    private = {path: table.name for table in tables.values() if not table.public for path in _places(table)}
+    for table in tables.values():
+        shared = [path for path in _places(table) if path in private] if table.public else []
+        if shared:
+            problems.add(
+                table.line,
+                f"the public table {quoted(table.name)} reads the source of the private {quoted(private[shared[0]])}",
+                "everything in a public table is shown: give it a file of its own, or leave it out",
+            )
+
+
+def _places(table: Table) -> list[str]:
+    """The files of a table, links resolved; of a table of the engine its name."""
+    if table.source.kind == "table":
+        parts = table.source.location.replace('"', "").lower().split(".")
+        return [f"table {parts[-1]}"]
+    return [os.path.realpath(file) for file in glob.glob(table.source.location, recursive=True)]
 
 
 def _read_table(

@@ -16,7 +16,7 @@ from dpsql.engines.declared import quoted
 from dpsql.engines.duckdb_sources.catalogue import missing, unreadable, wrong
 from dpsql.engines.duckdb_sources.driver import CONFIG, quietly
 from dpsql.engines.duckdb_sources.fingerprint import matches
-from dpsql.engines.duckdb_sources.line_ends import with_one_line_end
+from dpsql.engines.duckdb_sources.line_ends import has_open_quote, with_one_line_end
 from dpsql.policy import Column, ColumnType, Kind, Policy, Table
 
 _OTHER_KINDS = (Kind.INTEGER, Kind.DOUBLE, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.TEXT)
@@ -45,8 +45,7 @@ def select(policy: Policy, table: Table, directory: Path) -> str:
     parts = []
     for file, names, cells in zip(plain, headers, places, strict=True):
         wanted = ", ".join(
-            f"{declared.cell(cell, table.columns[name])} AS {quoted(table.columns[name].name)}"
-            for name, cell in cells.items()
+            f"{declared.cell(cell, table.columns[name])} AS {quoted(name)}" for name, cell in cells.items()
         )
         source = declared.read_csv(file, len(names), delimiter=declared.separator(files[0]))
         parts.append(f"SELECT {wanted} FROM {source}")
@@ -119,12 +118,18 @@ def _files(policy: Policy, table: Table) -> list[Path]:
 
 
 def _plain(policy: Policy, table: Table, file: Path, directory: Path) -> Path:
-    """The file, or a copy whose lines all end alike: DuckDB refuses a mixture."""
+    """The file, or a copy whose lines all end alike: DuckDB refuses a mixture.
+
+    Privacy: with an open quote one row would make all rows behind it disappear, so such a file is refused whole.
+    """
+    reason = None
     try:
-        return with_one_line_end(file, directory)
+        if not has_open_quote(file):
+            return with_one_line_end(file, directory)
+        reason = "has a quote that is opened and never closed"
     except OSError:
         pass
-    raise unreadable(policy, table, str(file))
+    raise unreadable(policy, table, str(file), reason)
 
 
 def _header(policy: Policy, table: Table, file: Path) -> list[str]:

@@ -91,6 +91,13 @@ def _check_columns(policy: Policy, table: Table, types: dict[str, str], create_t
     collated = declared.collated(create_table, table.columns.values())
     for column in table.columns.values():
         check_type(policy, table, column, types)
+        if not column.name.isascii() and column.name != column.name.lower():
+            raise wrong(
+                policy,
+                column.line,
+                f"table {table.name}: DuckDB tells the capitals of {column.name} beyond A to Z from small letters",
+                "rename the column in the database to small letters",
+            )
         if column.name.lower() in collated:
             raise wrong(
                 policy,

@@ -25,6 +25,12 @@ def with_one_line_end(file: Path, directory: Path) -> Path:
     return Path(to.name)
 
 
+def has_open_quote(file: Path) -> bool:
+    """Whether a quote is opened and never closed: the cell would swallow every row behind it. Raises OSError."""
+    with file.open("rb") as source:
+        return sum(chunk.count(b'"') for chunk in _chunks(source)) % 2 == 1
+
+
 def _is_mixed(file: Path) -> bool:
     """Whether more than one kind of line end is in the file, be it within quotes."""
     both = returns = feeds = 0

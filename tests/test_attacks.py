@@ -1,0 +1,157 @@
+"""What an attacker with SQL only once found, each as a test: leaks, excess loss, runaway work."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from dpsql import postprocess
+from dpsql.errors import Cancelled, Error, PolicyError
+from dpsql.policy import load
+from dpsql.release import narrowest
+from dpsql.session import Session, open_session
+
+BIG = "1e9"
+
+
+def opened(folder: Path, tables: str, **files: str) -> Session:
+    for name, text in files.items():
+        (folder / f"{name}.csv").write_text(text)
+    path = folder / "policy.yaml"
+    path.write_text(f"dpsql: 1\nbudget: {{epsilon: 1e15}}\nledger: the.ledger\ntables:\n{tables}")
+    return open_session(load(path), create_ledger=True)
+
+
+PAY = """
+  t:
+    source: t.csv
+    unit: row
+    columns:
+      n: {type: integer, bounds: [0, 10]}
+      pay: {type: "decimal(9,2)", bounds: [0, 100000]}
+"""
+TINY = "0." + "0" * 34 + "1"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT COUNT(*) FROM t WHERE CASE WHEN n = 5 THEN CASE WHEN pay > {TINY} THEN pay + 0 > 1 END END",
+        f"SELECT COUNT(*) FROM (SELECT n, pay AS s FROM t WHERE pay > {TINY}) q WHERE CASE WHEN n = 5 THEN s > 1 END",
+        f"SELECT SUM(pay) FROM t WHERE pay > {TINY} AND n = 5",
+        f"SELECT SUM(pay) FROM t WHERE pay BETWEEN {TINY} AND 99999.{'9' * 30} AND n = 5",
+    ],
+)
+def test_a_literal_of_many_digits_is_no_oracle(tmp_path: Path, sql: str) -> None:
+    """It once widened the column beyond 38 digits, which fails on a large value."""
+    session = opened(tmp_path, PAY, t="n,pay\n1,5000\n5,20000\n")
+    assert session.execute(sql, epsilon=BIG, analyst="eve").rows in ([(1,)], [(20000.0,)])
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP_NS", "TIMESTAMP"])
+def test_nanoseconds_are_converted_before_anything_is_compared(tmp_path: Path, kind: str) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT 5 AS n, TIMESTAMP '2020-01-01'::{kind} AS a, DATE '9999-01-01' AS d) "
+            f"TO '{tmp_path}/t.parquet'"
+        )
+    session = opened(
+        tmp_path,
+        "  t:\n    source: t.parquet\n    unit: row\n    columns:\n      n: {type: integer, bounds: [0, 10]}\n"
+        "      a: {type: timestamp}\n      d: {type: date}\n",
+    )
+    for condition in ("n = 5 AND a > TIMESTAMP '0001-01-01 00:00:00'", "a < d", "GREATEST(a, d) = d", "a IS NOT NULL"):
+        sql = f"SELECT COUNT(*) FROM t WHERE {condition}"
+        assert session.execute(sql, epsilon=BIG, analyst="eve").rows == [(1,)]
+
+
+def test_a_sum_is_rounded_by_its_noisy_value_alone() -> None:
+    """Whether the exact sums fitted int64 must not show in the last bits of what is made of the noisy ones."""
+    values = [2**62, 2**53 + 1, -5]
+    same = narrowest(np.array(values, dtype=object))
+    assert same.dtype == np.int64 and same.tolist() == values
+    assert narrowest(np.array([2**63, 1], dtype=object)).dtype == object
+
+
+def test_an_open_quote_does_not_swallow_other_rows(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="never closed"):
+        opened(tmp_path, PAY, t='n,pay\n1,5000\n5,"2\n1,1\n')
+
+
+def test_a_private_file_is_not_public_under_another_name(tmp_path: Path) -> None:
+    tables = f"{PAY}  other:\n    source: ./x/../t.csv\n    public: true\n"
+    (tmp_path / "x").mkdir()
+    with pytest.raises(PolicyError, match="reads the source of the private"):
+        opened(tmp_path, tables, t="n,pay\n1,2\n")
+
+
+BOMBS = {
+    "sums": "SELECT COUNT(*) FROM t WHERE " + " + ".join(["n"] * 40) + " > 3",
+    "nested": "SELECT SUM(" + "(n - " * 20 + "n" + ")" * 20 + ") FROM t",
+    "substitution": f"SELECT COUNT(*) FROM (SELECT COALESCE(n{', 1' * 900}) AS q FROM t) z WHERE "
+    f"COALESCE(q{', q' * 300}) > 1",
+    "doubling": "WITH c0 AS (SELECT 1 AS x)"
+    + "".join(f", c{i + 1} AS (SELECT x FROM c{i} UNION ALL SELECT x FROM c{i})" for i in range(20))
+    + " SELECT COUNT(*) FROM c20",
+    "minutes": "SELECT DATE_TRUNC('minute', ts), COUNT(*) FROM t GROUP BY 1",
+    "tiny": "SELECT SUM(n) FROM t",
+    "terms": "SELECT COUNT(*) FROM t WHERE " + " OR ".join(["n > 1"] * 900),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_compiling_is_quick(tmp_path: Path, name: str) -> None:
+    tables = PAY + '      ts: {type: timestamp, bounds: ["2020-01-01 00:00:00", "2027-01-01 00:00:00"]}\n'
+    session = opened(tmp_path, tables, t="n,pay,ts\n1,2,2020-01-01 00:00:00\n")
+    start = time.monotonic()
+    try:
+        session.explain(BOMBS[name], epsilon="1e-25" if name == "tiny" else 1, analyst="eve")
+    except Error as error:
+        assert error.sqlstate != "XX000"
+    assert time.monotonic() - start < 5
+
+
+def test_a_runaway_outer_query_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postprocess, "SECONDS", 0.5)
+    session = opened(
+        tmp_path,
+        PAY + "  wide:\n    source: wide.csv\n    public: true\n",
+        t="n,pay\n1,2\n",
+        wide="x\n" + "\n".join(map(str, range(500))) + "\n",
+    )
+    sql = "SELECT COUNT(*) FROM wide a, wide b, wide c, wide d, wide e WHERE a.x + b.x + c.x + d.x + e.x = 7"
+    start = time.monotonic()
+    with pytest.raises(Cancelled):
+        session.execute(sql, analyst="eve")
+    assert time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize("name", ["current_timestamp", "CURRENT_USER", "localtime", "current_schema"])
+def test_names_that_the_engine_reads_as_functions_are_refused(tmp_path: Path, name: str) -> None:
+    session = opened(tmp_path, PAY, t="n,pay\n1,2\n")
+    for sql in (f'SELECT "{name}"', f'SELECT COUNT(*), (SELECT "{name}") FROM t', f"SELECT {name}"):
+        with pytest.raises(Error):
+            session.execute(sql, analyst="eve")
+
+
+def test_counts_beside_logarithms(tmp_path: Path) -> None:
+    """LN(0) is no value: COUNT(LN(n)) leaves it out, COUNT(*) doesn't."""
+    session = opened(tmp_path, PAY, t="n,pay\n0,1\n1,1\n2,1\n")
+    result = session.execute("SELECT COUNT(*), COUNT(LN(n)) FROM t", epsilon=BIG, analyst="eve")
+    assert result.rows == [(3, 2)]
+
+
+def test_fractional_keys_of_a_case_are_refused(tmp_path: Path) -> None:
+    session = opened(tmp_path, PAY, t="n,pay\n0,1\n")
+    with pytest.raises(Error, match="fractional"):
+        session.execute("SELECT CASE WHEN n > 1 THEN 0e0 ELSE 1.5e0 END AS k, COUNT(*) FROM t GROUP BY k", analyst="e")
+
+
+def test_floating_steps_are_not_undone_too_exactly(tmp_path: Path) -> None:
+    session = opened(tmp_path, PAY, t="n,pay\n3,1\n4,1\n")
+    sql = "SELECT SUM(n) FROM t WHERE n * 0.1e0 >= 0.30000000000000004e0"
+    assert session.execute(sql, epsilon=BIG, analyst="eve").rows == [(7,)]
