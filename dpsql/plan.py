@@ -170,17 +170,18 @@ def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
 def _choose(calls: tuple[Call, ...]) -> _Choice:
     """The bases of least total variance, found by improving one measure at a time from two starting points."""
     measures = {c.measure.identity: c.measure for c in calls if c.measure.argument is not None}
-    modes = {identity: list(_modes(measure, calls)) for identity, measure in measures.items()}
+    ways = {(c.aggregate, c.measure.identity): _ways(c.aggregate, c.measure) for c in calls}
+    modes = {identity: list(_modes(measure, ways)) for identity, measure in measures.items()}
     best: _Choice | None = None
     for start in (0, -1):
         chosen = {identity: options[start] for identity, options in modes.items()}
-        current = _assign(calls, measures, chosen)
+        current = _assign(calls, measures, ways, chosen)
         improved = len(measures) <= MAX_SEARCHED
         while improved:
             improved = False
             for identity, options in modes.items():
                 for option in options:
-                    candidate = _assign(calls, measures, {**chosen, identity: option})
+                    candidate = _assign(calls, measures, ways, {**chosen, identity: option})
                     if candidate.cost < current.cost:
                         chosen[identity], current, improved = option, candidate, True
         if best is None or current.cost < best.cost:
@@ -190,11 +191,14 @@ def _choose(calls: tuple[Call, ...]) -> _Choice:
 
 
 _Mode = tuple[Basis, ...]
+_Ways = dict[tuple[str, tuple[str, str]], tuple[Way, ...]]
+"""The ways of each call, by its aggregate and its measure's identity."""
 
 
-def _modes(measure: Measure, calls: tuple[Call, ...]) -> Iterator[_Mode]:
+def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
     """The sets of bases that can serve all calls over one measure, fewest noisy sums first."""
-    wanted = {c.aggregate for c in calls if c.measure.identity == measure.identity}
+    wanted = [found for (_, identity), found in ways.items() if identity == measure.identity]
+    indexed = _grid(measure).cells > 0
     for mode in (
         (Basis.PRESENT,),
         (Basis.SUM,),
@@ -202,9 +206,9 @@ def _modes(measure: Measure, calls: tuple[Call, ...]) -> Iterator[_Mode]:
         (Basis.ENDPOINTS,),
         (Basis.ENDPOINTS_AND_NULLS,),
     ):
-        if not INDEXED.isdisjoint(mode) and not _grid(measure).cells:
+        if not indexed and not INDEXED.isdisjoint(mode):
             continue
-        if all(any(way.basis in mode for way in _ways(name, measure)) for name in wanted):
+        if all(any(way.basis in mode for way in each) for each in wanted):
             yield mode
 
 
@@ -217,25 +221,27 @@ def _grid(measure: Measure) -> Grid:
 
 
 def _assign(
-    calls: tuple[Call, ...], measures: dict[tuple[str, str], Measure], modes: dict[tuple[str, str], _Mode]
+    calls: tuple[Call, ...],
+    measures: dict[tuple[str, str], Measure],
+    ways: _Ways,
+    modes: dict[tuple[str, str], _Mode],
 ) -> _Choice:
     bases = [(basis, measures[identity]) for identity, mode in modes.items() for basis in mode]
     numbers = []
     for call in calls:
-        options = list(_options(call, bases))
+        options = list(_options(call, ways[call.aggregate, call.measure.identity], bases))
         if not options:
             bases.append((Basis.ROWS, call.measure))
             options = [(len(bases) - 1, ROW_WAY)]
         numbers.append(min(options, key=lambda option: option[1].variance))
-    choice = _Choice(tuple(bases), tuple(numbers))
-    return choice
+    return _Choice(tuple(bases), tuple(numbers))
 
 
-def _options(call: Call, bases: list[tuple[Basis, Measure]]) -> Iterator[tuple[int, Way]]:
+def _options(call: Call, ways: tuple[Way, ...], bases: list[tuple[Basis, Measure]]) -> Iterator[tuple[int, Way]]:
     """The ways in which the bases at hand give a call's number."""
     for index, (basis, measure) in enumerate(bases):
         if measure.identity == call.measure.identity:
-            yield from ((index, w) for w in _ways(call.aggregate, measure) if w.basis is basis)
+            yield from ((index, way) for way in ways if way.basis is basis)
         elif call.measure.argument is None and measure.argument is not None:
             if measure.identity[1] != call.measure.identity[1]:
                 continue

@@ -41,11 +41,9 @@ def release(
 
     Privacy: the cells are the declared keys, in their order, whatever rows came back; a key that isn't declared is
     ignored, a cell without rows has the sums 0 and gets its noise like any other. Each part of each basis gets
-    independent discrete Laplace noise of scale unit / ε; `plan.loss` (recomputed from those very parts when the plan
-    was made) bounds the loss. All that follows works on noisy numbers only.
+    independent discrete Laplace noise of scale unit / ε. A ReleasePlan works its loss out from those very parts and
+    can't be made where that exceeds its ε. All that follows works on noisy numbers only.
     """
-    if plan.loss > plan.epsilon:
-        raise AssertionError("a release would lose more than its share of epsilon")
     positions = _positions(exact, plan)
     cells = plan.query.cells
     noisy = [_noisy_parts(basis, exact, inner, positions, cells, noise) for basis in plan.bases]

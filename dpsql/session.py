@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.analyze import analyze
@@ -27,11 +28,19 @@ from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
 from dpsql.privacy.noise import NoiseSource, SystemNoise
-from dpsql.query import half_width_name, number_name, release_name
+from dpsql.query import half_width_name, key_name, number_name, release_name
 from dpsql.release import LEVEL, NoisyRows, key_columns, listed, release
 from dpsql.result import Privacy, Result, ResultColumn
 from dpsql.rewrite.inner import Inner, inner_query
-from dpsql.rewrite.outer import direct_numbers, direct_release, render, total, with_half_widths, without_clock
+from dpsql.rewrite.outer import (
+    direct_numbers,
+    direct_release,
+    plain_columns,
+    render,
+    total,
+    with_half_widths,
+    without_clock,
+)
 
 CACHED_PLANS = 256
 ATTEMPTS = 3
@@ -230,8 +239,10 @@ class Session:
         plan = replace(plan, outer=without_clock(plan.outer, today))
         inner = tuple(_inner(r, self.engine) for r in plan.releases)
         tree, extra = with_half_widths(plan)
-        samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
-        outer = scratch.bind(render(total(tree)), samples, statement.tree)
+        outer = _plain_outer(plan, tree)
+        if outer is None:
+            samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
+            outer = scratch.bind(render(total(tree)), samples, statement.tree)
         visible = len(outer.names) - len(extra)
         columns = _columns(plan, outer, visible)
         return Compiled(plan, inner, outer, columns, extra, statement.explain)
@@ -310,6 +321,29 @@ def _check_typed(statement: Statement) -> None:
 def _hashable(parameters: Parameters) -> Hashable:
     items = parameters.items() if hasattr(parameters, "items") else enumerate(parameters)
     return tuple((k, type(v).__name__, repr(v)) for k, v in items)
+
+
+_KEY_TYPES = {
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.INTEGER: "BIGINT",
+    Kind.DOUBLE: "DOUBLE",
+    Kind.TEXT: "VARCHAR",
+    Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+}
+
+
+def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
+    """The outer query where it only lists a release's columns, whose types are known without asking the engine."""
+    columns, index = plain_columns(tree), direct_release(tree)
+    if columns is None or index is None:
+        return None
+    release_plan = plan.releases[index]
+    types = {key_name(i): _KEY_TYPES.get(k.domain.kind, "") for i, k in enumerate(release_plan.query.keys)}
+    for i, number in enumerate(release_plan.numbers):
+        types |= {number_name(i): _number_type(number), half_width_name(i): "DOUBLE"}
+    names = tuple(item.alias_or_name for item in tree.expressions)
+    return Outer(render(tree), None, names, tuple(types[c] for c in columns), columns)
 
 
 def _sample(plan: ReleasePlan) -> NoisyRows:

@@ -167,3 +167,27 @@ def test_a_changed_public_table_is_read_again(tmp_path: Path) -> None:
         groups = session.execute("SELECT ward, COUNT(*) FROM people GROUP BY ward", epsilon="1000", analyst="alice")
         assert [row[0] for row in groups.rows] == names
     session.close()
+
+
+def test_rows_that_are_read_off_are_those_of_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of every kind, with and without NULL, counts, sums and means."""
+    (tmp_path / "t.csv").write_text("i,b,s,d,x\n1,true,a,2020-01-01,0.5\n")
+    (tmp_path / "policy.yaml").write_text(
+        "dpsql: 1\nbudget: {epsilon: 1e15}\nledger: x.ledger\ntables:\n  t:\n    source: t.csv\n    unit: row\n"
+        "    columns:\n      i: {type: integer, keys: [1, 2, null]}\n      b: {type: boolean, nullable: true}\n"
+        "      s: {type: text, keys: [a, b, null]}\n      x: {type: double, bounds: [0, 1], grain: 0.5}\n"
+        '      d: {type: date, bounds: ["2020-01-01", "2020-01-03"]}\n'
+    )
+    session = open_session(load(tmp_path / "policy.yaml"), create_ledger=True)
+    queries = [
+        f"SELECT {k}, COUNT(*) AS n, SUM(x) AS total, AVG(x) AS m FROM t GROUP BY 1" for k in ("i", "b", "s", "d")
+    ]
+    queries += ["SELECT COUNT(*), SUM(i) FROM t", "SELECT FLOOR(x) AS f, i, b, COUNT(*) FROM t GROUP BY ALL"]
+    for query in queries:
+        compiled = session.plan(query, epsilon="1e12")
+        assert compiled.outer.plain is not None
+        fast = session.execute(query, epsilon="1e12", analyst="alice")
+        slow = session.execute(f"SELECT * FROM ({query}) AS q", epsilon="1e12", analyst="alice")
+        assert repr(fast.rows) == repr(slow.rows)
+        assert [(c.name, c.type) for c in fast.columns] == [(c.name, c.type) for c in slow.columns]
+    session.close()

@@ -127,10 +127,11 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def show(node: exp.Expr, limit: int = 60) -> str:
     """The analyst's expression, shortened, for a message."""
-    plain = node.copy()
-    for identifier in plain.find_all(exp.Identifier):
-        identifier.set("quoted", not _PLAIN_NAME.fullmatch(identifier.name))
-    text = plain.sql("duckdb")
+    if any(identifier.args.get("quoted") for identifier in node.find_all(exp.Identifier)):
+        node = node.copy()
+        for identifier in node.find_all(exp.Identifier):
+            identifier.set("quoted", not _PLAIN_NAME.fullmatch(identifier.name))
+    text = node.sql("duckdb")
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -117,6 +117,8 @@ def total(tree: exp.Expr) -> exp.Expr:
     It would tell nothing, but the answer is paid for.
     """
 
+    if tree.find(exp.Cast, exp.IntDiv, exp.Mod) is None:
+        return tree
     tree = tree.copy()
     for node in reversed(list(tree.walk())):  # inner nodes first
         if type(node) is exp.Cast:
@@ -189,6 +191,8 @@ def _position(tree: exp.Expr, word: str) -> int | None:
 
 def without_clock(tree: exp.Expr, today: dt.date) -> exp.Expr:
     """CURRENT_DATE as the literal that the compiler was given."""
+    if tree.find(exp.CurrentDate) is None:
+        return tree
     literal = exp.cast(exp.Literal.string(today.isoformat()), "DATE")
     return tree.transform(lambda n: literal.copy() if isinstance(n, exp.CurrentDate) else n)
 
@@ -216,6 +220,17 @@ def with_half_widths(plan: Plan) -> tuple[exp.Expr, tuple[tuple[int, int], ...]]
     for _, number in wanted:
         root.append("expressions", exp.column(half_width_name(number), quoted=True))
     return root, wanted
+
+
+def plain_columns(root: exp.Expr) -> tuple[str, ...] | None:
+    """The release's columns that a query lists, where it does nothing else."""
+    used = {name for name, value in root.args.items() if value}
+    if used != {"expressions", "from_"} or direct_release(root) is None:
+        return None
+    items = [item.this if isinstance(item, exp.Alias) else item for item in root.expressions]
+    if not all(isinstance(item, exp.Column) for item in items):
+        return None
+    return tuple(item.name for item in items)
 
 
 def direct_release(root: exp.Expr) -> int | None:

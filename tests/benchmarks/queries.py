@@ -163,7 +163,7 @@ def small(report: Report, folder: Path) -> None:
     session = open_session(path)
     session.execute(PUMS, analyst="bench")
     report.add("PUMS, plan compiled, median", median_ms(lambda _: session.execute(PUMS, analyst="bench")), 2.5, "ms")
-    fresh = median_ms(lambda i: session.execute(f"{PUMS} HAVING COUNT(*) > -{i + 1}", analyst="bench"))
+    fresh = median_ms(lambda i: session.execute(PUMS.replace("AS n", f"AS n_{i}"), analyst="bench"))
     report.add("PUMS, plan not compiled, median", fresh, 5, "ms")
     report.add("PUMS, 8 threads", per_second(session), 300, "queries/s", at_least=True)
     session.close()

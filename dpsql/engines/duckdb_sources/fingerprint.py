@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,9 +17,9 @@ COMPANIONS = ("", ".wal", ".wal.checkpoint", ".wal.recovery")
 
 def matches(location: str) -> list[str]:
     """The files that a source's location names: one, or all of a pattern, in order."""
-    if Path(location).is_file():
+    if os.path.isfile(location):
         return [location]
-    return sorted(path for path in glob.glob(location, recursive=True) if Path(path).is_file())
+    return sorted(path for path in glob.glob(location, recursive=True) if os.path.isfile(path))
 
 
 def fingerprint(policy: Policy, file: Path | None) -> str:
@@ -28,7 +29,7 @@ def fingerprint(policy: Policy, file: Path | None) -> str:
     seen: list[str] = []
     for path, database in _source_files(policy, file):
         try:
-            stat = Path(path).stat()
+            stat = os.stat(path)
         except OSError:
             continue
         seen.append(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino if database else ''}")
@@ -40,7 +41,7 @@ def total_bytes(policy: Policy, file: Path | None) -> int:
     total = 0
     for path, _ in _source_files(policy, file):
         with suppress(OSError):
-            total += Path(path).stat().st_size
+            total += os.stat(path).st_size
     return total
 
 
