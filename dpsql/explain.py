@@ -70,7 +70,7 @@ def _release(plan: ReleasePlan, sql: str) -> dict[str, Any]:
 
 def _key(key: Key) -> dict[str, Any]:
     return {
-        "expression": key.text,
+        "expression": str(key.text),
         "from": key.origin,
         "count": key.domain.size,
         "values": _shown(key.domain),
@@ -97,7 +97,7 @@ def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
     else:
         per_row = _mean_half_width(basis)
     facts: dict[str, Any] = {
-        "call": number.call.text,
+        "call": str(number.call.text),
         "mechanism": "discrete Laplace",
         "basis": basis.basis.value,
         "epsilon": _number(basis.epsilon),

@@ -33,7 +33,8 @@ MAX_ROWS = 5_000_000
 class Outer:
     """A bound outer query: its text, the parsed statement, the names and SQL types of its result.
 
-    plain  the columns of the one release that it names and nothing else, in order; None where it does more
+    plain  the columns of the one release that it names and nothing else, in order, for which the engine isn't asked
+           and there is no text; None where it does more
     """
 
     sql: str

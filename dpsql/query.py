@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.expressions import Typed
+from dpsql.expressions import Shown, Typed
 from dpsql.expressions.literals import MAX_DIGITS
 from dpsql.policy import Kind, Table
 from dpsql.valueset import EPOCH, Literal, ValueSet
@@ -67,7 +67,7 @@ class Key:
     guard  SQL conditions without which a row's key is outside the domain; such rows are dropped
     """
 
-    text: str
+    text: Shown
     code: exp.Expr
     guards: tuple[exp.Expr, ...]
     domain: KeyDomain
@@ -96,7 +96,7 @@ class Call:
 
     aggregate: str
     measure: Measure
-    text: str
+    text: Shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,11 @@ class Compiled:
     extra: tuple[tuple[int, int], ...]
     explain: Format | None
 
+    @property
+    def outer_sql(self) -> str:
+        """The outer query's text; where the engine isn't asked, written when it is wanted."""
+        return self.outer.sql or render(with_half_widths(self.plan)[0])
+
 
 class Session:
     """Answers statements under one policy. Safe for many threads.
@@ -181,7 +186,7 @@ class Session:
         try:
             compiled, _, _ = self._compile(sql, parameters, self.epsilon(epsilon))
             left = self.ledger.remaining(analyst, self.policy.budget)
-            return explain(compiled.plan, compiled.inner, compiled.outer.sql, left, form)
+            return explain(compiled.plan, compiled.inner, compiled.outer_sql, left, form)
         except Error:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary
@@ -189,7 +194,7 @@ class Session:
 
     def _explained(self, compiled: Compiled, analyst: str) -> Result:
         left = self.ledger.remaining(analyst, self.policy.budget)
-        text = explain(compiled.plan, compiled.inner, compiled.outer.sql, left, compiled.explain or "text")
+        text = explain(compiled.plan, compiled.inner, compiled.outer_sql, left, compiled.explain or "text")
         lines = [text] if compiled.explain == "json" else text.splitlines()
         privacy = Privacy(analyst, compiled.plan.epsilon, Fraction(0), left.epsilon, LEVEL)
         return Result((ResultColumn("QUERY PLAN", "VARCHAR"),), [(line,) for line in lines], privacy)
@@ -343,7 +348,7 @@ def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
     for i, number in enumerate(release_plan.numbers):
         types |= {number_name(i): _number_type(number), half_width_name(i): "DOUBLE"}
     names = tuple(item.alias_or_name for item in tree.expressions)
-    return Outer(render(tree), None, names, tuple(types[c] for c in columns), columns)
+    return Outer("", None, names, tuple(types[c] for c in columns), columns)
 
 
 def _sample(plan: ReleasePlan) -> NoisyRows:

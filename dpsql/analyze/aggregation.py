@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.errors import NotReleasable
-from dpsql.expressions import Compiler, narrow, position_of, refuse, show
+from dpsql.expressions import Compiler, Shown, narrow, position_of, refuse, show
 from dpsql.expressions.literals import cast
 from dpsql.policy import Kind
 from dpsql.query import Call, Key, Measure, ReleaseQuery, key_name, number_name, release_name
@@ -150,7 +150,7 @@ class ReleaseBuilder:
         resolved = unparenthesised(self.scope.resolved(item))
         if any(resolved == known for known, _ in self.keys):
             return
-        self.keys.append((resolved, key_of(self.compiler, resolved, show(item))))
+        self.keys.append((resolved, key_of(self.compiler, resolved, Shown(item))))
 
     # -------------------------------------------------------------------- the outer SELECT
 
@@ -268,4 +268,4 @@ class ReleaseBuilder:
             resolved = self.scope.resolved(shape.argument)
             argument = compiler.value(resolved)
             argument = aggregates.named(shape.aggregate).accept(compiler, resolved, argument)
-        return Call(shape.aggregate, Measure(argument, condition), show(node))
+        return Call(shape.aggregate, Measure(argument, condition), Shown(node))

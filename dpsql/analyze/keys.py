@@ -8,7 +8,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.errors import MissingBounds
-from dpsql.expressions import Compiler, Typed, refuse
+from dpsql.expressions import Compiler, Shown, Typed, refuse
 from dpsql.expressions.literals import DATE, INTEGER, double_sql, literal_sql, paren, try_cast
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.policy import Kind
@@ -19,7 +19,7 @@ MAX_CELLS = 4_000_000
 MAX_LISTED_KEYS = 100_000
 
 
-def key_of(compiler: Compiler, node: exp.Expr, text: str) -> Key:
+def key_of(compiler: Compiler, node: exp.Expr, text: Shown) -> Key:
     """A GROUP BY expression with its public domain, or a refusal where the domain isn't finite.
 
     A bare column drops the rows whose value is outside its value set. Inside an expression the values are clipped to
@@ -63,7 +63,7 @@ def _plain(value: Fraction) -> int | Fraction:
     return int(value) if value.denominator == 1 else value
 
 
-def _domain(node: exp.Expr, text: str, value_set: ValueSet) -> KeyDomain:
+def _domain(node: exp.Expr, text: Shown, value_set: ValueSet) -> KeyDomain:
     null, kind = value_set.nullable, value_set.kind
     step = value_set.grain or Fraction(1)
     if kind is not Kind.TEXT and value_set.bounds.magnitude >= INT64:
@@ -128,7 +128,7 @@ def _origin(node: exp.Expr, compiler: Compiler) -> str:
     return "value set of the expression"
 
 
-def _infinite_key(compiler: Compiler, node: exp.Expr, text: str, value_set: ValueSet, size: int | None) -> Exception:
+def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: ValueSet, size: int | None) -> Exception:
     table = compiler.table
     if size is not None:
         coarser = f"DATE_TRUNC('day', {text})" if value_set.kind is Kind.TIMESTAMP else f"FLOOR({text} / 1000)"

@@ -101,7 +101,7 @@ class DuckDBTransaction:
     def end(self) -> None:
         """Roll back and give the cursor back."""
         with suppress(*FAULTS):
-            self._cursor.execute("ROLLBACK")
+            self._cursor.execute(_parsed("ROLLBACK"))
         with suppress(*FAULTS):
             self._cursor.close()
 
@@ -154,7 +154,7 @@ class DuckDBEngine:
         with self._changed:
             data = self._current()
             cursor = quietly(data.connection.cursor)
-            quietly(lambda: cursor.execute("BEGIN TRANSACTION READ ONLY"))
+            quietly(lambda: cursor.execute(_parsed("BEGIN TRANSACTION READ ONLY")))
             transaction = DuckDBTransaction(cursor, data.version)
             data.running.add(transaction)
             self._keep()

@@ -6,6 +6,7 @@ Importing the package fills the allow-list: each module registers the handlers o
 from dpsql.expressions import casts, choices, conditions, dates, numbers, text  # registers handlers
 from dpsql.expressions.compiler import (
     Compiler,
+    Shown,
     Typed,
     connector_terms,
     position_of,
@@ -18,6 +19,7 @@ from dpsql.expressions.narrowing import narrow
 
 __all__ = [
     "Compiler",
+    "Shown",
     "Typed",
     "casts",
     "choices",

@@ -122,6 +122,16 @@ def refuse(
     return error(message, hint=hint or SUPPORTED_HINT, position=position_of(node))
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An expression as text for people, written out only when it is shown: most never are."""
+
+    node: exp.Expr
+
+    def __str__(self) -> str:
+        return show(self.node)
+
+
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
