@@ -93,6 +93,7 @@ def _check_value(call: grammar.Aggregate, value: Any, wanted: Any, tolerance: Fr
         assert abs(Fraction(value) - Fraction(wanted)) <= tolerance, (value, wanted)
 
 
+@pytest.mark.slow
 @given(random=grammar.randoms)
 @examples(400)
 def test_generated_statements_answer_as_duckdb_does(made: Bench, random: Random) -> None:

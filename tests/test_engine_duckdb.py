@@ -493,6 +493,7 @@ def test_engine_urls(make: Make, clinic: Path, tmp_path: Path) -> None:
         make(PEOPLE)
 
 
+@pytest.mark.slow
 def test_an_idle_file_can_be_written_and_the_change_is_seen(make: Make, clinic: Path) -> None:
     engine = make(PEOPLE, engine="duckdb:///clinic.duckdb")
     assert count(engine, PEOPLE) == 10
@@ -509,6 +510,7 @@ def test_an_idle_file_can_be_written_and_the_change_is_seen(make: Make, clinic: 
         assert tx.version == engine.version
 
 
+@pytest.mark.slow
 def test_a_writer_is_waited_for_then_refused(make: Make, clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = make(PEOPLE, engine="duckdb:///clinic.duckdb")
     time.sleep(1.3)

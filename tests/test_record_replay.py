@@ -95,6 +95,7 @@ def test_every_key_is_accepted_and_replays(made: Bench, key: str) -> None:
     assert check_neighbours(made, f"SELECT {key} AS g, COUNT(*), SUM(y), AVG(m) FROM t GROUP BY {key}", rows, victims)
 
 
+@pytest.mark.slow
 @given(random=grammar.randoms)
 @examples(300)
 def test_generated_statements_replay(made: Bench, random: Random) -> None:
