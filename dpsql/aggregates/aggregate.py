@@ -99,13 +99,6 @@ class CallShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
-    """The scales that decide a number's error: `scale` is 1/ε of the basis, in units of the part."""
-
-    scale: Fraction
-
-
-@dataclass(frozen=True, slots=True)
 class Way:
     """One way to compute an aggregate: from which basis, how, and with what error.
 

@@ -12,6 +12,7 @@ from dpsql import aggregates
 from dpsql.errors import NotReleasable
 from dpsql.expressions import Compiler, Shown, narrow, position_of, refuse, show
 from dpsql.expressions.literals import cast
+from dpsql.expressions.narrowing import unparenthesised
 from dpsql.policy import Kind
 from dpsql.query import Call, Key, Measure, ReleaseQuery, key_name, number_name, release_name
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
 from dpsql.analyze.filters import compiler_of, filters
 from dpsql.analyze.keys import MAX_CELLS, key_of
-from dpsql.analyze.relations import Derived, Environment, check_limits, children, named_output, rebuilt, unparenthesised
+from dpsql.analyze.relations import Derived, Environment, check_limits, children, named_output, rebuilt
 from dpsql.analyze.resolution import Scope
 
 MAX_KEYS = 30
@@ -178,7 +179,7 @@ class ReleaseBuilder:
                 new.set(part, self._released(value, aliases=part != "distinct", prefer_alias=part == "order"))
         return new
 
-    def _released(self, node: exp.Expr, *, aliases: bool, prefer_alias: bool = False, window: bool = False) -> exp.Expr:
+    def _released(self, node: exp.Expr, *, aliases: bool, prefer_alias: bool = False) -> exp.Expr:
         """An expression of the aggregating SELECT over the release's columns instead of private ones."""
 
         def again(child: exp.Expr) -> exp.Expr:

@@ -88,12 +88,6 @@ def check_limits(node: exp.Expr) -> None:
             raise refuse(clause, f"{show(clause).strip()} isn't a whole number", f"write {part.upper()} 10")
 
 
-def unparenthesised(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
-
-
 def named_output(original: exp.Expr, new: exp.Expr) -> exp.Expr:
     if isinstance(original, (exp.Alias, exp.Star)):
         return new

@@ -20,11 +20,11 @@ from dpsql.analyze.relations import (
     did_you_mean,
     named_output,
     rebuilt,
-    unparenthesised,
 )
 from dpsql.analyze.resolution import Scope
 from dpsql.errors import NotReleasable, UnknownTable
 from dpsql.expressions import connector_terms, position_of, refuse, show
+from dpsql.expressions.narrowing import unparenthesised
 from dpsql.names import output_name
 from dpsql.policy import Policy
 from dpsql.query import ReleaseQuery

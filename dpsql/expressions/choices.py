@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -27,7 +27,6 @@ from dpsql.policy import ColumnType, Kind
 from dpsql.valueset import (
     DAY_MICROSECONDS,
     Interval,
-    Number,
     constant,
     joined,
     number,
@@ -177,15 +176,15 @@ def _nullif(compiler: Compiler, node: exp.Expr) -> Typed:
 
 @handles(exp.Greatest, args="this expressions ignore_nulls")
 def _greatest(compiler: Compiler, node: exp.Expr) -> Typed:
-    return _extreme(compiler, node, "greatest", max)
+    return _extreme(compiler, node, "greatest")
 
 
 @handles(exp.Least, args="this expressions ignore_nulls")
 def _least(compiler: Compiler, node: exp.Expr) -> Typed:
-    return _extreme(compiler, node, "least", min)
+    return _extreme(compiler, node, "least")
 
 
-def _extreme(compiler: Compiler, node: exp.Expr, name: str, pick: Callable[..., Number]) -> Typed:
+def _extreme(compiler: Compiler, node: exp.Expr, name: str) -> Typed:
     """GREATEST and LEAST skip NULL, so an operand that may be NULL doesn't tighten its side."""
     operands = unified(compiler, node, [node.this, *node.expressions])
     if not (operands[0].set.numeric or operands[0].kind in (Kind.DATE, Kind.TIMESTAMP)):

@@ -81,7 +81,7 @@ _NODES = (
     exp.Paren, exp.Neg, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe, exp.Connector,
     exp.Predicate, exp.Between, exp.In, exp.Is, exp.Escape, exp.Case, exp.If, exp.Interval, exp.Var, exp.DataType,
     exp.DataTypeParam, exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup, exp.Exists, exp.Cube, exp.Rollup,
-    exp.GroupingSets, exp.IgnoreNulls, exp.RespectNulls, exp.Func, exp.Bitwise if hasattr(exp, "Bitwise") else exp.Func,
+    exp.GroupingSets, exp.IgnoreNulls, exp.RespectNulls, exp.Func,
     exp.Any, exp.All, exp.IntervalSpan, exp.Fetch, exp.LimitOptions, exp.Lambda,
 )  # fmt: skip
 _REFUSED = (
