@@ -167,7 +167,7 @@ FINE = [
 def test_long_statements_are_fine(forbidden: dict[str, Bench], sql: str, dialect: str) -> None:
     start = time.process_time()
     assert compile_any(forbidden[dialect], sql)
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 6
 
 
 @pytest.mark.parametrize("sql", BOMBS, ids=lambda sql: sql[:40])
@@ -175,4 +175,4 @@ def test_long_statements_are_fine(forbidden: dict[str, Bench], sql: str, dialect
 def test_a_bomb_goes_off_quickly_and_harmlessly(forbidden: dict[str, Bench], sql: str, dialect: str) -> None:
     start = time.process_time()
     compile_any(forbidden[dialect], sql)
-    assert time.process_time() - start < 3
+    assert time.process_time() - start < 6

@@ -69,7 +69,7 @@ class Typed:
         return self.set.values is not None and not any(self.sql.find_all(exp.Column))
 
 
-MAX_STEPS = 50_000
+MAX_STEPS = 12_000
 MAX_SQL_NODES = 20_000
 
 Handler = Callable[["Compiler", exp.Expr], Typed]
