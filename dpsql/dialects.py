@@ -16,7 +16,7 @@ from sqlglot.optimizer.qualify_tables import qualify_tables
 from sqlglot.schema import MappingSchema
 
 from dpsql.errors import UnsupportedQuery
-from dpsql.names import output_name
+from dpsql.names import declared_table, output_name
 
 ColumnTypes = Mapping[str, Mapping[str, str]]
 """Table to column to SQL type, all lower case."""
@@ -88,7 +88,12 @@ def _annotate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> bool:
     """Set every node's type, worked out on a qualified copy and carried over node by node; False where that fails."""
     for number, node in enumerate(tree.walk()):
         node.meta["node"] = number
-    schema = MappingSchema({t: dict(c) for t, c in types.items()} or None, dialect=dialect, normalize=False)
+    known: dict[str, object] = {t: dict(c) for t, c in types.items()}
+    for name in types:
+        last = name.rpartition(".")[2]
+        if declared_table(last, types) == name:
+            known[last] = known[name]
+    schema = MappingSchema(known or None, dialect=dialect, normalize=False)
     copy = tree.copy()
     for identifier in copy.find_all(exp.Identifier):
         identifier.set("this", identifier.this.lower())

@@ -1,8 +1,56 @@
-"""The names of unnamed result columns."""
+"""Names: which declared table a reference means, and what unnamed result columns are called."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlglot import exp
+
+_DEFAULT_SCHEMAS = ("main.", "public.")
+
+
+def declared_table(reference: str, declared: Collection[str]) -> str | None:
+    """The declared table that a reference (lower case, its parts joined by dots) means, None where there is none.
+
+    Its full name; its full name behind the default schema; or the end of the full name of just one table, so that
+    `orders` and `sales.orders` both mean `sales.orders`.
+    """
+    if reference in declared:
+        return reference
+    for schema in _DEFAULT_SCHEMAS:
+        if reference.startswith(schema) and reference.removeprefix(schema) in declared:
+            return reference.removeprefix(schema)
+    ending = [name for name in declared if name.endswith(f".{reference}")]
+    return ending[0] if len(ending) == 1 else None
+
+
+def join_names(tree: exp.Expr, declared: Collection[str]) -> exp.Expr:
+    """Give each qualified table a name of one part (`sales.orders` in one identifier), and its columns its last part.
+
+    Changes the tree. A table keeps the name by which its columns are qualified as its alias.
+    """
+    for node in list(tree.find_all(exp.Table, exp.Column)):
+        qualifiers = [node.args.get(part) for part in ("catalog", "db")]
+        parts = [*qualifiers, node.this if isinstance(node, exp.Table) else node.args.get("table")]
+        if not any(qualifiers) or not all(isinstance(part, exp.Identifier) for part in parts if part):
+            continue
+        joined = ".".join(part.name for part in parts if part).lower()
+        known = declared_table(joined, declared)
+        if isinstance(node, exp.Table):
+            if not node.alias:
+                last = exp.to_identifier(node.name, quoted=True)
+                columns = node.args["alias"].columns if node.args.get("alias") else None
+                node.set("alias", exp.TableAlias(this=last, columns=columns))
+            node.this.set("this", known or joined)
+            node.this.set("quoted", True)
+            first = next(part for part in qualifiers if part)
+            if "start" in first.meta:
+                node.this.meta["start"] = first.meta["start"]
+        elif known is None:
+            continue
+        node.set("catalog", None)
+        node.set("db", None)
+    return tree
 
 
 def output_name(node: exp.Expr) -> str:

@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.dialects import ColumnTypes, translate
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
+from dpsql.names import join_names
 
 MAX_CHARACTERS = 100_000
 MAX_TOKENS = 20_000
@@ -63,6 +64,7 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     _check_is_query(tree, sql, types)
     _check_depth(tree)
     tree = _known_names(tree, sql[offset:])
+    tree = join_names(tree, types)
     tree = _balanced(tree)
     tree = bind(tree, parameters)
     if offset:

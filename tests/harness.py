@@ -39,7 +39,7 @@ Row = Sequence[str]
 def make_policy(tables: str, *, dialect: str = "duckdb", counts: str = "raw", extra: str = "") -> Policy:
     """A policy from the YAML text of its tables; their sources are empty files."""
     directory = Path(tempfile.mkdtemp(prefix="dpsql-test-"))
-    for name in ("t.parquet", "t.csv"):
+    for name in ("t.parquet", "t.csv", "cities.csv"):
         (directory / name).write_bytes(b"")
     text = (
         f"dpsql: 1\nengine: duckdb\ndialect: {dialect}\n"

@@ -74,6 +74,7 @@ def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
     """A hint for a name that doesn't exist: the nearest one first, then all."""
     names = sorted(known)
     near = difflib.get_close_matches(name.lower(), names, n=1)
+    near = near or difflib.get_close_matches(name.lower().rpartition(".")[2], names, n=1)
     return (f"did you mean {near[0]}? " if near else "") + f"{what}: {', '.join(names)}"
 
 

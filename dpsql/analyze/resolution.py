@@ -37,7 +37,9 @@ class Scope:
     def _not_in_from(self, node: exp.Column) -> UnknownTable:
         known = self.source.alias or self.source.table.name
         return UnknownTable(
-            f"table {node.table} is not in this FROM clause", hint=f"it has {known}", position=position_of(node)
+            f"table {'.'.join(p.name for p in node.parts[:-1])} is not in this FROM clause",
+            hint=f"it has {known}",
+            position=position_of(node),
         )
 
     def resolved(self, node: exp.Expr) -> exp.Expr:
@@ -78,7 +80,7 @@ class Scope:
         return exp.Paren(this=located) if isinstance(located, (exp.Binary, exp.Unary)) else located
 
     def unknown(self, node: exp.Column) -> Exception:
-        if node.table and node.table.lower() != self.source.alias:
+        if node.args.get("db") or (node.table and node.table.lower() != self.source.alias):
             return self._not_in_from(node)
         hint = did_you_mean(node.name, self.source.columns, "columns")
         if node.this.args.get("quoted"):

@@ -25,12 +25,11 @@ from dpsql.analyze.resolution import Scope
 from dpsql.errors import NotReleasable, UnknownTable
 from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
-from dpsql.names import output_name
+from dpsql.names import declared_table, output_name
 from dpsql.policy import Policy
 from dpsql.query import ReleaseQuery
 
 RESERVED = "_dpsql"
-SCHEMAS = ("", "main", "public")
 
 _SELECT_PARTS = frozenset(
     "expressions from_ where group having qualify order limit offset distinct with_ joins windows".split()
@@ -87,6 +86,8 @@ class Analyzer:
         for cte in clause.expressions:
             self._only(cte, "this alias materialized")
             name = self._identifier(cte, cte.alias)
+            if "." in name:
+                raise refuse(cte, f"the name {cte.alias} has a dot, as only tables of a schema do", "leave the dot out")
             relation = self.query(cte.this, env)
             columns = [c.name for c in cte.args["alias"].columns]
             if isinstance(relation, Private):
@@ -155,8 +156,10 @@ class Analyzer:
                 return self._table(node, env)
             case exp.Subquery():
                 self._only(node, "this alias with_")
-                relation = self.query(node.this, self._with(node, env)[0])
-                return self._aliased(node, relation)
+                inner = self._with(node, env)[0]
+                bracketed = isinstance(node.this, exp.Table)
+                relation = self._table(node.this, inner) if bracketed else self.query(node.this, inner)
+                return self._aliased(node, relation) if node.alias or not bracketed else relation
             case exp.Values():
                 return Derived(self._values(node))
         raise refuse(node, f"{show(node)} isn't a table", f"declared tables: {', '.join(sorted(self.policy.tables))}")
@@ -187,28 +190,33 @@ class Analyzer:
         return replace(relation, columns=dict(zip(lowered, relation.columns.values(), strict=True)))
 
     def _table(self, node: exp.Table, env: Environment) -> Relation:
-        self._only(node, "this alias db catalog")
+        self._only(node, "this alias")
         if not isinstance(node.this, exp.Identifier):
             raise refuse(
                 node, f"{show(node)} is a table function, which isn't supported", "read tables of the policy",
             )  # fmt: skip
         name = node.name.lower()
-        if not node.db and name in env:
+        if name in env:
             return self._aliased(node, _named(env[name], node))
-        here = node.db.lower() in SCHEMAS and not node.catalog
-        table = self.policy.tables.get(name) if here else None
-        if table is None:
-            raise UnknownTable(
-                f"table {node.sql('duckdb')} does not exist",
-                hint=did_you_mean(name, self.policy.tables, "tables of this policy"),
-                position=position_of(node),
-            )
+        declared = declared_table(name, self.policy.tables)
+        if declared is None:
+            raise self._unknown_table(node, name)
+        table = self.policy.tables[declared]
         if table.public:
-            self.public_tables.add(name)
-            return self._aliased(node, Derived(_public_table(name, node)))
+            self.public_tables.add(declared)
+            return self._aliased(node, Derived(_public_table(declared, node)))
         columns: dict[str, exp.Expr] = {c: exp.column(c, quoted=True) for c in table.columns}
         relation = self._aliased(node, Private(table, columns))
         return relation if node.alias or not isinstance(relation, Private) else replace(relation, alias=name)
+
+    def _unknown_table(self, node: exp.Table, name: str) -> UnknownTable:
+        ending = sorted(table for table in self.policy.tables if table.endswith(f".{name}"))
+        if ending:
+            message, hint = f"table {node.name} is in several schemas", f"write {' or '.join(ending)}"
+        else:
+            message = f"table {node.name} does not exist"
+            hint = did_you_mean(name, self.policy.tables, "tables of this policy")
+        return UnknownTable(message, hint=hint, position=position_of(node))
 
     # ------------------------------------------------------------------------------------------ derived scopes
 

@@ -67,7 +67,7 @@ def _places(table: Table) -> list[str]:
     """The files of a table, links resolved; of a table of the engine its name."""
     if table.source.kind == "table":
         parts = table.source.location.replace('"', "").lower().split(".")
-        return [f"table {parts[-1]}"]
+        return [f"table {'.'.join(['main', *parts][-2:])}"]
     return [os.path.realpath(file) for file in glob.glob(table.source.location, recursive=True)]
 
 

@@ -61,9 +61,9 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM people
 
 -- dialect: bigquery
 SELECT COUNT(*) FROM `secret.people`
---> 42P01 table "secret"."people" does not exist
+--> 42P01 table secret.people does not exist
 --> hint: did you mean people? tables of this policy: cities, people, visits
---> at 7: COUNT(*) FROM `secret.people`
+--> at 21: `secret.people`
 
 -- dialect: bigquery
 SELECT AS STRUCT COUNT(*) FROM people
@@ -102,6 +102,6 @@ SELECT TRANSFORM(age) USING 'cat' FROM people
 
 -- dialect: spark
 SELECT COUNT(*) FROM csv.`/etc/passwd`
---> 42P01 table csv."/etc/passwd" does not exist
+--> 42P01 table csv./etc/passwd does not exist
 --> hint: tables of this policy: cities, people, visits
---> at 21: csv.`/etc/passwd`
+--> at 25: `/etc/passwd`

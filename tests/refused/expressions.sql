@@ -391,7 +391,7 @@ SELECT COUNT(*) FROM people WHERE LEFT(note, -1) = 'abc'
 --> at 34: LEFT(note, -1) = 'abc'
 
 SELECT COUNT(*) FROM people WHERE people.note.x = 1
---> 42P01 table note is not in this FROM clause
+--> 42P01 table people.note is not in this FROM clause
 --> hint: it has people
 --> at 34: people.note.x = 1
 

@@ -51,12 +51,12 @@ SELECT * FROM pragma_storage_info('people')
 --> at 14: pragma_storage_info('people')
 
 SELECT * FROM 'people.csv'
---> 42P01 table "people.csv" does not exist
+--> 42P01 table people.csv does not exist
 --> hint: did you mean people? tables of this policy: cities, people, visits
 --> at 14: 'people.csv'
 
 SELECT * FROM "people.csv"
---> 42P01 table "people.csv" does not exist
+--> 42P01 table people.csv does not exist
 --> hint: did you mean people? tables of this policy: cities, people, visits
 --> at 14: "people.csv"
 
@@ -164,11 +164,6 @@ SELECT COUNT(people.age) FROM people AS p
 --> 42P01 table people is not in this FROM clause
 --> hint: it has p
 --> at 13: people.age) FROM people AS p
-
-SELECT COUNT(main.people.age) FROM people
---> 42703 column age does not exist in people
---> hint: did you mean age? columns: age, city, day, income, moment, n, note, serial, vip, wealth
---> at 13: main.people.age) FROM people
 
 SELECT COUNT(social_security) FROM people
 --> 42703 column social_security does not exist in people
