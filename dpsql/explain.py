@@ -12,7 +12,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
+from dpsql.aggregates.aggregate import SQUARED
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan
+from dpsql.privacy.interval import laplace_sum_half_width
+from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
 
 LEVEL = 0.95
@@ -94,7 +97,7 @@ def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
     half_width = per_row = None
     if number.way.half_width is not None:
         half_width = number.way.half_width(1 / basis.epsilon, grid, LEVEL)
-    else:
+    elif number.way.half_widths is not None:
         per_row = _mean_half_width(basis)
     facts: dict[str, Any] = {
         "call": str(number.call.text),
@@ -112,22 +115,25 @@ def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
     facts["parts"] = [
         {
             "name": part.name,
-            "sensitivity": _number(_step(part.name, grid.grain) * part.unit),
-            "scale": _number(_step(part.name, grid.grain) * basis.scale(part)),
+            "sensitivity": _number(_step(part, grid.grain) * part.unit),
+            "scale": _number(_step(part, grid.grain) * basis.scale(part)),
         }
         for part in basis.parts
     ]
     return facts
 
 
-def _step(name: str, grain: Fraction) -> Fraction:
-    """What one integer step of a part means: a row, or a grain."""
-    return Fraction(1) if name in ("rows", "present", "nulls") else grain
+def _step(part: Part, grain: Fraction) -> Fraction:
+    """What one integer step of a part means: a row, a grain, or the square of one."""
+    if part.square:
+        return grain * grain
+    return grain if part.index else Fraction(1)
 
 
 def _mean_half_width(basis: BasisPlan) -> float:
     """A mean's half-width times the number of rows with a value, for the worst mean: one at an end of the bounds."""
-    return float(basis.grid.upper - basis.grid.lower) * math.log(20) / float(basis.epsilon)
+    quantile = laplace_sum_half_width([1.0, 0.5], LEVEL) if basis.basis in SQUARED else math.log(20)
+    return float(basis.grid.upper - basis.grid.lower) * quantile / float(basis.epsilon)
 
 
 def plain(value: float) -> str:
@@ -167,9 +173,10 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         if "bounds" in number:
             low, high = number["bounds"]
             bounds = f", bounds [{plain(low)}, {plain(high)}], grain {number['grain']:g}"
+        width = half_width_text(number)
+        error = f" {width} at 95 %{bounds};" if width else f" error depends on the data{bounds};"
         lines.append(
-            f"  {number['call']}: {half_width_text(number)} at 95 %{bounds}; {number['mechanism']}, "
-            f"basis {number['basis']}, epsilon {number['epsilon']:g}"
+            f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon {number['epsilon']:g}"
         )
         for part in number["parts"]:
             lines.append(f"    {part['name']}: Δf {plain(part['sensitivity'])}, scale {plain(part['scale'])}")
@@ -179,10 +186,11 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
 
 
 def half_width_text(number: dict[str, Any]) -> str:
-    """The half-width of a described number; where it depends on the number of rows, as a formula in n."""
+    """The half-width of a described number; as a formula in n where it depends on the number of rows; "" if unknown."""
     if number["half_width_95"] is not None:
         return f"±{plain(number['half_width_95'])}"
-    return f"±{plain(number['half_width_95_times_rows'])}/n"
+    per_row = number["half_width_95_times_rows"]
+    return "" if per_row is None else f"±{plain(per_row)}/n"
 
 
 def _sql_value(value: object) -> str:

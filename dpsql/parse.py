@@ -221,18 +221,22 @@ def _joined(kind: type[exp.Expr], terms: list[exp.Expr]) -> exp.Expr:
 
 
 def _known_names(tree: exp.Expr, text: str) -> exp.Expr:
-    """Each function remembers how it was written, for the name of its column; MEAN is AVG."""
+    """Each function remembers how it was written, for the name of its column; MEAN is AVG, VAR and STD as elsewhere."""
     for node in list(tree.find_all(exp.Func)):
         start, end = node.meta.get("start"), node.meta.get("end")
         if start is not None and end is not None:
             node.meta["word"] = text[start : end + 1]
-        if isinstance(node, exp.Anonymous) and node.name.lower() == "mean" and len(node.expressions) == 1:
-            average = exp.Avg(this=node.expressions[0])
-            average.meta.update(node.meta)
+        meant = _OTHER_NAMES.get(node.name.lower()) if isinstance(node, exp.Anonymous) else None
+        if meant is not None and len(node.expressions) == 1:
+            known = meant(this=node.expressions[0])
+            known.meta.update(node.meta)
             if node is tree:
-                return average
-            node.replace(average)
+                return known
+            node.replace(known)
     return tree
+
+
+_OTHER_NAMES: dict[str, type[exp.Func]] = {"mean": exp.Avg, "var": exp.Variance, "std": exp.Stddev}
 
 
 def _shift_positions(tree: exp.Expr, offset: int) -> None:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql import aggregates
-from dpsql.aggregates.aggregate import INDEXED, NO_GRID, Basis, Grid, Way
+from dpsql.aggregates.aggregate import INDEXED, NO_GRID, SQUARED, Basis, Grid, Way
 from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import Typed
@@ -29,6 +29,8 @@ MAX_DOUBLE_CELLS = 2**50
 """Index arithmetic in DOUBLE is exact to the nearest integer up to here."""
 MAX_CELLS = 2**62
 """2^40 rows of indices up to here stay below 2^102, far inside HUGEINT."""
+MAX_SQUARED_CELLS = 2**31
+"""Squares of indices up to here fit BIGINT, and 2^64 of them HUGEINT."""
 SMALLEST_GRAIN = Fraction(1, 2**800)
 """Of doubles, unless the policy says otherwise: its inverse is a double too."""
 MAX_CALLS = 200
@@ -205,6 +207,8 @@ def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
         (Basis.SUM, Basis.PRESENT),
         (Basis.ENDPOINTS,),
         (Basis.ENDPOINTS_AND_NULLS,),
+        (Basis.BERNSTEIN,),
+        (Basis.BERNSTEIN_AND_NULLS,),
     ):
         if not indexed and not INDEXED.isdisjoint(mode):
             continue
@@ -246,9 +250,9 @@ def _options(call: Call, ways: tuple[Way, ...], bases: list[tuple[Basis, Measure
             if measure.identity[1] != call.measure.identity[1]:
                 continue
             # COUNT(*) beside a measure under the same filter: a column that is declared not NULL counts all rows.
-            if basis is Basis.ENDPOINTS_AND_NULLS:
-                yield index, ROWS_FROM_NULLABLE
-            elif not measure.argument.set.nullable:
+            if basis in ROWS_FROM_NULLABLE:
+                yield index, ROWS_FROM_NULLABLE[basis]
+            elif not measure.argument.set.nullable and not measure.distinct:
                 yield from ((index, way) for way in PRESENT_WAYS if way.basis is basis)
 
 
@@ -300,6 +304,7 @@ def _basis_plan(basis: Basis, measure: Measure, epsilon: Fraction) -> BasisPlan:
 def _fitted(basis: Basis, argument: Typed, grid: Grid, epsilon: Fraction) -> Grid:
     """The grid, coarser by powers of two until indices, sums and noise fit their types."""
     limit = MAX_CELLS if argument.kind is not Kind.DOUBLE else MAX_DOUBLE_CELLS
+    limit = MAX_SQUARED_CELLS if basis in SQUARED else limit
     lower, upper = Fraction(argument.set.bounds.lower), Fraction(argument.set.bounds.upper)
     grain = grid.grain
     while True:

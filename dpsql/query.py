@@ -77,15 +77,20 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What an aggregate counts or adds: rows that pass `filter`, with the value `argument` (None: whole rows)."""
+    """What an aggregate counts or adds: rows that pass `filter`, with the value `argument` (None: whole rows).
+
+    Where it is `distinct` each value counts once.
+    """
 
     argument: Typed | None
     filter: exp.Expr | None
+    distinct: bool = False
     identity: tuple[str, str] = field(init=False)
     """The SQL of argument and filter: equal for equal measures."""
 
     def __post_init__(self) -> None:
         argument = "*" if self.argument is None else self.argument.sql.sql("duckdb")
+        argument = f"DISTINCT {argument}" if self.distinct else argument
         condition = "" if self.filter is None else self.filter.sql("duckdb")
         object.__setattr__(self, "identity", (argument, condition))
 

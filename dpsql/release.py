@@ -16,7 +16,7 @@ from dpsql.policy import Kind
 from dpsql.privacy.noise import NoiseSource
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import KeyDomain, half_width_name, key_name, number_name
-from dpsql.rewrite.inner import Inner
+from dpsql.rewrite.inner import KINDS, Inner
 
 Column = npt.NDArray[Any]
 LEVEL = 0.95
@@ -94,9 +94,9 @@ def narrowest(noisy: Integers) -> Integers:
 
 
 def _part(part: Part, basis: BasisPlan, exact: ExactRows, inner: Inner) -> Integers:
-    """rows·R + present·P + index·I of each group, exact."""
+    """rows·R + present·P + index·I + square·Q of each group, exact."""
     total: Integers | None = None
-    for kind in ("rows", "present", "index"):
+    for kind in KINDS:
         coefficient = getattr(part, kind)
         if not coefficient:
             continue

@@ -13,6 +13,8 @@ from random import Random
 
 from hypothesis import strategies as st
 
+from dpsql import aggregates
+
 TABLES = """  t:
     source: t.parquet
     unit: row
@@ -193,6 +195,8 @@ KEYS = (
     "ABS(m)", "COALESCE(m, 0)", "LEAST(n, 3)", "n * 1000000", "DAYOFWEEK(d)", "k = 1", "LEFT(tier, 1)", "SIGN(x)",
 )  # fmt: skip
 
+AGGREGATES = tuple(name.upper() for name in aggregates.found())
+
 
 def productions() -> dict[str, tuple[str, ...]]:
     """Result type to templates."""
@@ -225,6 +229,7 @@ class Aggregate:
     function: str
     argument: str | None = None
     filter: str | None = None
+    distinct: bool = False
 
     def sql(self, plain: bool = False) -> str:
         """As sent; or, `plain`, as DuckDB is asked: NaN counts as NULL."""
@@ -232,7 +237,7 @@ class Aggregate:
         if plain and self.argument is not None:
             argument = f"CASE WHEN TRY_CAST({argument} AS DOUBLE) = 'NaN'::DOUBLE THEN NULL ELSE {argument} END"
         condition = "" if self.filter is None else f" FILTER (WHERE {self.filter})"
-        return f"{self.function}({argument}){condition}"
+        return f"{self.function}({'DISTINCT ' * self.distinct}{argument}){condition}"
 
 
 @dataclass(frozen=True)
@@ -275,16 +280,17 @@ def statement(random: Random, *, tails: bool = True) -> Statement:
 
 def _aggregate(random: Random, depth: int, shared: str) -> Aggregate:
     condition = expression(random, "bool", depth) if random.random() < 0.25 else None
-    function = random.choice(("COUNT", "SUM", "AVG", "COUNT", "SUM"))
+    function = random.choice(("COUNT", "SUM", "AVG", "COUNT", "SUM", *AGGREGATES))
+    distinct = random.random() < 0.2
     if function == "COUNT":
         argument = random.choice((None, shared, expression(random, "any", depth)))
-        return Aggregate("COUNT", argument, condition)
+        return Aggregate("COUNT", argument, condition, distinct and argument is not None)
     argument = random.choice((shared, expression(random, "num", depth)))
     if random.random() < 0.5:
         argument = (
             f"LEAST(GREATEST({argument}, {random.choice(('0', '-2.5', '100'))}), {random.choice(('110', '1e6'))})"
         )
-    return Aggregate(function, argument, condition)
+    return Aggregate(function, argument, condition, distinct)
 
 
 def extreme_row(random: Random) -> tuple[str, ...]:

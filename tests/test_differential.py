@@ -79,6 +79,8 @@ def _tolerance(release: ReleasePlan, call: grammar.Aggregate, rows: int) -> Frac
     widest = max((basis.grid.grain for basis in release.bases if basis.grid.cells), default=Fraction(0))
     largest = max((max(abs(b.grid.lower), abs(b.grid.upper)) for b in release.bases), default=Fraction(0))
     per_row = widest / 2 + largest * Fraction(1, 2**44)
+    if call.function not in ("COUNT", "SUM", "AVG"):
+        return 4 * (largest + 1) * per_row  # of a variance; a deviation is compared by its square
     return per_row if call.function == "AVG" else per_row * (rows + 1)
 
 
@@ -87,8 +89,10 @@ def _check_value(call: grammar.Aggregate, value: Any, wanted: Any, tolerance: Fr
     if call.function == "COUNT":
         assert value == (wanted or 0) and type(value) is int
     elif wanted is None:
-        assert value == 0 or call.function == "AVG"
+        assert value == 0 or call.function not in ("COUNT", "SUM")
         assert math.isfinite(value)
+    elif call.function.startswith("STDDEV") and math.isfinite(wanted):
+        assert abs(Fraction(value) ** 2 - Fraction(wanted) ** 2) <= tolerance, (value, wanted)
     elif math.isfinite(wanted):
         assert abs(Fraction(value) - Fraction(wanted)) <= tolerance, (value, wanted)
 

@@ -108,7 +108,11 @@ def _functions(kind: str) -> set[str]:
     return {name for (name,) in rows.fetchall() if re.fullmatch(r"[a-z_][a-z0-9_]*", name)}
 
 
-ANSWERED = {"count", "count_star", "count_if", "countif", "sum", "avg", "mean"}
+ANSWERED = set(
+    """
+    count count_star count_if countif sum avg mean variance var_samp var_pop stddev stddev_samp stddev_pop
+    """.split()
+)
 """DuckDB's aggregates that dpsql answers, under all their names."""
 OVER_ROWS = set(
     """

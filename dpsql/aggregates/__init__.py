@@ -1,13 +1,14 @@
 """Aggregates: one file each, found by a scan of this package.
 
-An aggregate module exports AGGREGATE. It says how its SQL is read, which bases can serve it, and how the basis's
-noisy sums become its number. Anything else that aggregates is refused.
+An aggregate module exports AGGREGATE, or several AGGREGATES. Each says how its SQL is read, which bases can serve it,
+and how the basis's noisy sums become its number. Anything else that aggregates is refused.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import replace
 from functools import cache
 
 from sqlglot import exp
@@ -27,7 +28,7 @@ _OTHER_NAMES = frozenset(
     var_pop var_samp""".split()
 )
 """Aggregates, here and elsewhere, that the parser may have no node class for."""
-_GENERAL_HINT = "use COUNT, SUM or AVG"
+_GENERAL_HINT = "use COUNT, SUM, AVG, VARIANCE or STDDEV"
 
 
 @cache
@@ -35,9 +36,10 @@ def found() -> dict[str, Aggregate]:
     """Every aggregate of this package by name."""
     result = {}
     for module in pkgutil.iter_modules(__path__):
-        aggregate = getattr(importlib.import_module(f"{__name__}.{module.name}"), "AGGREGATE", None)
-        if isinstance(aggregate, Aggregate):
-            result[aggregate.name] = aggregate
+        content = vars(importlib.import_module(f"{__name__}.{module.name}"))
+        for aggregate in (*content.get("AGGREGATES", ()), content.get("AGGREGATE")):
+            if isinstance(aggregate, Aggregate):
+                result[aggregate.name] = aggregate
     return result
 
 
@@ -72,5 +74,5 @@ def read_call(node: exp.Expr) -> CallShape:
     shape = aggregate.read(call)
     if condition is not None:
         both = condition if shape.condition is None else exp.and_(condition.copy(), shape.condition.copy())
-        shape = CallShape(shape.aggregate, shape.argument, both)
+        shape = replace(shape, condition=both)
     return shape

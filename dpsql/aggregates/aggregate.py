@@ -59,6 +59,12 @@ class Basis(Enum):
                full ε; a row without adds nothing. (ACCURACY: for L = 0 the sum is as exact as alone.)
     ENDPOINTS_AND_NULLS  the same and the number of rows without a value: a row adds either to low and high, or 1 to
                the third, never to both.
+    BERNSTEIN  low = Σ (cells − i)², middle = Σ 2i(cells − i), high = Σ i²: a row with a value adds cells² to the three
+               together, so all get the full ε.
+    BERNSTEIN_AND_NULLS  the same and the number of rows without a value.
+
+    Over distinct values (`SUM(DISTINCT x)`) each value counts once: one row more adds at most one value, what it would
+    add if it stood alone; a row that adds none is one without a value.
     """
 
     ROWS = "rows"
@@ -66,6 +72,8 @@ class Basis(Enum):
     SUM = "sum"
     ENDPOINTS = "endpoints"
     ENDPOINTS_AND_NULLS = "endpoints and nulls"
+    BERNSTEIN = "Bernstein"
+    BERNSTEIN_AND_NULLS = "Bernstein and nulls"
 
     def parts(self, grid: Grid) -> tuple[Part, ...]:
         n = grid.cells
@@ -80,9 +88,19 @@ class Basis(Enum):
                 return Part("low", n, present=n, index=-1), Part("high", n, index=1)
             case Basis.ENDPOINTS_AND_NULLS:
                 return (*Basis.ENDPOINTS.parts(grid), Part("nulls", 1, rows=1, present=-1))
+            case Basis.BERNSTEIN:
+                return (
+                    Part("low", n * n, present=n * n, index=-2 * n, square=1),
+                    Part("middle", n * n, index=2 * n, square=-2),
+                    Part("high", n * n, square=1),
+                )
+            case Basis.BERNSTEIN_AND_NULLS:
+                return (*Basis.BERNSTEIN.parts(grid), Part("nulls", 1, rows=1, present=-1))
 
 
-INDEXED = frozenset({Basis.SUM, Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS})
+SQUARED = frozenset({Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS})
+"""The bases that need the squares of indices."""
+INDEXED = SQUARED | {Basis.SUM, Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS}
 """The bases that need a grid with at least one cell."""
 
 Noisy = Mapping[str, Integers]
@@ -91,11 +109,12 @@ Noisy = Mapping[str, Integers]
 
 @dataclass(frozen=True, slots=True)
 class CallShape:
-    """An aggregate call as written: its name, argument (None: whole rows) and condition."""
+    """An aggregate call as written: its name, argument (None: whole rows) and condition; are values distinct?"""
 
     aggregate: str
     argument: exp.Expr | None
     condition: exp.Expr | None = None
+    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +153,15 @@ class Aggregate:
     column: Callable[[Typed | None], str]
 
 
-def only_argument(node: exp.Expr, name: str) -> exp.Expr:
-    """The single plain argument of a call; DISTINCT, ORDER BY and extra arguments are refused."""
+def one_argument(node: exp.Expr, aggregate: str, name: str) -> CallShape:
+    """The shape of a call with a single argument, DISTINCT or not; ORDER BY and extra arguments are refused."""
     extra = [k for k, v in node.args.items() if v and k not in ("this", "big_int")]
     argument: exp.Expr | None = node.this
+    distinct = isinstance(argument, exp.Distinct)
     if isinstance(argument, exp.Distinct):
-        hint = f"use {name}(…) without DISTINCT"
-        raise refuse(node, f"{show(node)}: DISTINCT inside an aggregate isn't supported", hint)
-    if extra or isinstance(argument, exp.Order) or argument is None:
+        if len(argument.expressions) != 1 or argument.args.get("on"):
+            raise refuse(node, f"{name}(DISTINCT …) has more than one argument", f"write {name}(DISTINCT x)")
+        argument = argument.expressions[0]
+    if extra or argument is None or isinstance(argument, (exp.Order, exp.Star)):
         raise refuse(node, f"{show(node)} isn't supported", f"write {name}(expression)")
-    return argument
+    return CallShape(aggregate, argument, distinct=distinct)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way
-from dpsql.aggregates.numbers import as_bigint, endpoint_count, weighted
+from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, one_argument
+from dpsql.aggregates.numbers import as_bigint, row_count, weighted, whole_half_width
 from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width
 
@@ -20,11 +20,7 @@ def _read(node: exp.Expr) -> CallShape:
         return CallShape("count", None, node.this)
     argument = node.this
     if isinstance(argument, exp.Distinct):
-        raise refuse(
-            node,
-            f"{show(node)}: COUNT(DISTINCT …) isn't supported",
-            "count per group: GROUP BY a declared key",
-        )
+        return one_argument(node, "count", "COUNT")
     if node.args.get("expressions"):
         raise refuse(node, f"{show(node)} has more than one argument", "write COUNT(*) or COUNT(x)")
     if argument is None or isinstance(argument, (exp.Star, exp.Literal, exp.Boolean)):
@@ -46,12 +42,12 @@ def _part(name: str) -> Way:
     return Way(Basis.ROWS if name == "rows" else Basis.PRESENT, 2.0, combine, half_width)
 
 
-def _from_endpoints(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-    return as_bigint(endpoint_count(noisy, grid))
+def _with_values(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+    return as_bigint(row_count(noisy, grid))
 
 
-def _from_endpoints_and_nulls(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-    return as_bigint(weighted(1, endpoint_count(noisy, grid), 1, noisy["nulls"]))
+def _with_nulls(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+    return as_bigint(weighted(1, row_count(noisy, grid), 1, noisy["nulls"]))
 
 
 @cache
@@ -60,20 +56,26 @@ def _equal_terms(terms: int, level: float) -> float:
     return laplace_sum_half_width([1.0] * terms, level)
 
 
-def _endpoint_half_width(terms: int) -> Any:
+def _half_width_of(terms: int) -> Any:
     def half_width(scale: Fraction, grid: Grid, level: float) -> float:
-        return float(scale) * _equal_terms(terms, level)
+        return whole_half_width(float(scale) * _equal_terms(terms, level))
 
     return half_width
 
 
 PRESENT_WAYS = (
     _part("present"),
-    Way(Basis.ENDPOINTS, 4.0, _from_endpoints, _endpoint_half_width(2)),
-    Way(Basis.ENDPOINTS_AND_NULLS, 4.0, _from_endpoints, _endpoint_half_width(2)),
+    Way(Basis.ENDPOINTS, 4.0, _with_values, _half_width_of(2)),
+    Way(Basis.ENDPOINTS_AND_NULLS, 4.0, _with_values, _half_width_of(2)),
+    Way(Basis.BERNSTEIN, 6.0, _with_values, _half_width_of(3)),
+    Way(Basis.BERNSTEIN_AND_NULLS, 6.0, _with_values, _half_width_of(3)),
 )
 ROW_WAY = _part("rows")
-ROWS_FROM_NULLABLE = Way(Basis.ENDPOINTS_AND_NULLS, 6.0, _from_endpoints_and_nulls, _endpoint_half_width(3))
+ROWS_FROM_NULLABLE = {
+    Basis.ENDPOINTS_AND_NULLS: Way(Basis.ENDPOINTS_AND_NULLS, 6.0, _with_nulls, _half_width_of(3)),
+    Basis.BERNSTEIN_AND_NULLS: Way(Basis.BERNSTEIN_AND_NULLS, 8.0, _with_nulls, _half_width_of(4)),
+}
+"""COUNT(*) beside a column that may be NULL."""
 
 
 def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:

@@ -46,6 +46,11 @@ def as_bigint(values: Integers) -> npt.NDArray[np.int64]:
     return np.array(clipped, dtype=np.int64)
 
 
+def whole_half_width(half_width: float) -> float:
+    """The half-width of a number that is rounded to a whole one: the least w with w + 1/2 not below the given one."""
+    return float(max(0, math.ceil(half_width - 0.5)))
+
+
 def as_double(values: Integers, unit: Fraction) -> npt.NDArray[np.float64]:
     """values·unit in DOUBLE."""
     if values.dtype == object:
@@ -67,10 +72,33 @@ def endpoint_total(noisy: Noisy) -> Integers:
     return weighted(1, noisy["low"], 1, noisy["high"])
 
 
-def endpoint_count(noisy: Noisy, grid: Grid) -> Integers:
-    return rounded_quotient(endpoint_total(noisy), grid.cells)
+def row_count(noisy: Noisy, grid: Grid) -> Integers:
+    return rounded_quotient(*row_total(noisy, grid))
+
+
+def bernstein_total(noisy: Noisy) -> Integers:
+    """low + middle + high: the noisy number of rows with a value, times cells²."""
+    return weighted(1, weighted(1, noisy["low"], 1, noisy["middle"]), 1, noisy["high"])
+
+
+def bernstein_double(noisy: Noisy) -> Integers:
+    """middle + 2·high: twice the noisy sum of indices, times cells."""
+    return weighted(1, noisy["middle"], 2, noisy["high"])
+
+
+def row_total(noisy: Noisy, grid: Grid) -> tuple[Integers, int]:
+    """The noisy number of rows with a value in units, and the unit, of a basis with endpoints or Bernstein parts."""
+    if "middle" in noisy:
+        return bernstein_total(noisy), grid.cells**2
+    return endpoint_total(noisy), grid.cells
 
 
 def endpoint_sum(noisy: Noisy, grid: Grid) -> Integers:
     """(L·low + U·high) in grains, times cells."""
     return weighted(grid.low_steps, noisy["low"], grid.high_steps, noisy["high"])
+
+
+def bernstein_sum(noisy: Noisy, grid: Grid) -> Integers:
+    """(L·low + (L + U)/2·middle + U·high) in grains, times 2·cells²."""
+    low, high = grid.low_steps, grid.high_steps
+    return weighted(1, weighted(2 * low, noisy["low"], low + high, noisy["middle"]), 2 * high, noisy["high"])

@@ -9,18 +9,25 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, only_argument
-from dpsql.aggregates.numbers import as_bigint, as_double, endpoint_sum, rounded_quotient
+from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, one_argument
+from dpsql.aggregates.numbers import (
+    as_bigint,
+    as_double,
+    bernstein_sum,
+    endpoint_sum,
+    rounded_quotient,
+    whole_half_width,
+)
 from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.expressions.numbers import as_number, unbounded_error
 from dpsql.policy import Kind
-from dpsql.privacy.interval import laplace_half_width, two_laplace_quantile
+from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width, two_laplace_quantile
 
 LARGEST_BOUND = Fraction(2) ** 900
 
 
 def _read(node: exp.Expr) -> CallShape:
-    return CallShape("sum", only_argument(node, "SUM"))
+    return one_argument(node, "sum", "SUM")
 
 
 def bounded_number(compiler: Compiler, node: exp.Expr, typed: Typed, name: str) -> Typed:
@@ -70,11 +77,29 @@ def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
         return as_double(total, grid.grain / grid.cells)
 
     def half_width(scale: Fraction, grid: Grid, level: float) -> float:
-        return two_laplace_quantile(float(abs(grid.lower)), float(abs(grid.upper)), level) * float(scale)
+        width = two_laplace_quantile(float(abs(grid.lower)), float(abs(grid.upper)), level) * float(scale)
+        return whole_half_width(width) if integer else width
 
     low, high = float(grid.low_steps), float(grid.high_steps)
     variance = 2 * (low * low + high * high) / (max(abs(low), abs(high)) ** 2 or 1.0)
     return Way(basis, variance, combine, half_width)
+
+
+def _from_bernstein(basis: Basis, integer: bool, grid: Grid) -> Way:
+    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+        total, unit = bernstein_sum(noisy, grid), 2 * grid.cells**2
+        if integer:
+            return as_bigint(rounded_quotient(_scaled(total, grid) if grid.grain != 1 else total, unit))
+        return as_double(total, grid.grain / unit)
+
+    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
+        lower, upper = float(grid.lower), float(grid.upper)
+        width = laplace_sum_half_width([lower, lower / 2 + upper / 2, upper], level) * float(scale)
+        return whole_half_width(width) if integer else width
+
+    low, high = float(grid.low_steps), float(grid.high_steps)
+    squares = low * low + (low / 2 + high / 2) ** 2 + high * high
+    return Way(basis, 2 * squares / (max(abs(low), abs(high)) ** 2 or 1.0), combine, half_width)
 
 
 def _constant(integer: bool) -> Way:
@@ -100,6 +125,8 @@ def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
         _direct(integer),
         _from_endpoints(Basis.ENDPOINTS, integer, grid),
         _from_endpoints(Basis.ENDPOINTS_AND_NULLS, integer, grid),
+        _from_bernstein(Basis.BERNSTEIN, integer, grid),
+        _from_bernstein(Basis.BERNSTEIN_AND_NULLS, integer, grid),
     )
 
 

@@ -269,4 +269,4 @@ class ReleaseBuilder:
             resolved = self.scope.resolved(shape.argument)
             argument = compiler.value(resolved)
             argument = aggregates.named(shape.aggregate).accept(compiler, resolved, argument)
-        return Call(shape.aggregate, Measure(argument, condition), Shown(node))
+        return Call(shape.aggregate, Measure(argument, condition, shape.distinct), Shown(node))

@@ -8,10 +8,11 @@ from fractions import Fraction
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One integer sum that gets noise: rows·R + present·P + index·I.
+    """One integer sum that gets noise: rows·R + present·P + index·I + square·Q.
 
-    R is the number of rows that pass the filter, P how many of them have a value, I the sum of their grid indices.
-    `unit` is the part's share: the noise scale in integer steps is unit / ε.
+    R is the number of rows that pass the filter, P how many of them have a value, I the sum of their grid indices and
+    Q that of their indices' squares; over distinct values P, I and Q take each value once. `unit` is the part's share:
+    the noise scale in integer steps is unit / ε.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Part:
     rows: int = 0
     present: int = 0
     index: int = 0
+    square: int = 0
 
     def __post_init__(self) -> None:
         if self.unit < 1:
@@ -26,18 +28,59 @@ class Part:
 
     def of_row(self, present: int, index: int) -> int:
         """What one row adds to this part."""
-        return self.rows + self.present * present + self.index * index
+        return self.rows + self.present * present + self.index * index + self.square * index * index
 
 
 def joint_bound(parts: tuple[Part, ...], cells: int) -> Fraction:
     """The largest Σ |what one row adds to a part| / the part's unit.
 
     A row that passes the filter has either no value (present 0, index 0) or a value with an index in [0, cells]; a row
-    that doesn't adds nothing. For a present row each term is the absolute value of an affine function of the index,
-    so the sum is convex and its maximum lies at an end of [0, cells].
+    that doesn't adds nothing. Over distinct values a row with a value that is there already is like one without.
+
+    For a present row each term is |p(i)| / unit, p a polynomial of degree 2 at most in the index i. Where all are
+    affine the sum is convex, so its maximum lies at an end of [0, cells]. Where none is negative on [0, cells], the sum
+    is itself such a polynomial, whose maximum lies at an end or at its vertex. Else the terms' own maxima are added,
+    which is no less.
 
     With Laplace noise of scale unit / ε on each part, adding or removing one row changes the log density of the joint
     output by at most ε times this bound (Dwork, McSherry, Nissim, Smith 2006, applied to the rescaled vector).
     """
-    rows = [(0, 0), (1, 0), (1, cells)]
-    return max(sum((Fraction(abs(part.of_row(*row)), part.unit) for part in parts), Fraction(0)) for row in rows)
+    absent = sum((Fraction(abs(part.rows), part.unit) for part in parts), Fraction(0))
+    if not any(part.square for part in parts):
+        ends = [sum((Fraction(abs(p.of_row(1, i)), p.unit) for p in parts), Fraction(0)) for i in (0, cells)]
+        return max(absent, *ends)
+    terms = [_Quadratic.of(part) for part in parts]
+    if all(term.extremes(cells)[0] >= 0 for term in terms):
+        return max(absent, _Quadratic.total(terms).extremes(cells)[1])
+    return max(absent, sum((max(map(abs, term.extremes(cells))) for term in terms), Fraction(0)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Quadratic:
+    """a·i² + b·i + c."""
+
+    a: Fraction
+    b: Fraction
+    c: Fraction
+
+    @classmethod
+    def of(cls, part: Part) -> _Quadratic:
+        """What a present row adds to a part in terms of its index, divided by the part's unit."""
+        a, b, c = part.square, part.index, part.rows + part.present
+        return cls(Fraction(a, part.unit), Fraction(b, part.unit), Fraction(c, part.unit))
+
+    @classmethod
+    def total(cls, terms: list[_Quadratic]) -> _Quadratic:
+        zero = Fraction(0)
+        return cls(sum((t.a for t in terms), zero), sum((t.b for t in terms), zero), sum((t.c for t in terms), zero))
+
+    def at(self, i: Fraction) -> Fraction:
+        return (self.a * i + self.b) * i + self.c
+
+    def extremes(self, cells: int) -> tuple[Fraction, Fraction]:
+        """Its least and its largest value on [0, cells]."""
+        points = [Fraction(0), Fraction(cells)]
+        if self.a and 0 < (vertex := -self.b / (2 * self.a)) < cells:
+            points.append(vertex)
+        values = [self.at(point) for point in points]
+        return min(values), max(values)

@@ -99,6 +99,14 @@ def presence(value: Typed) -> Summand:
     return Summand((paren(value.source.copy()),), 0)
 
 
+def distinct_values(value: Typed) -> Summand:
+    """The value itself, NULL where it is NULL or NaN: to count how many different ones there are."""
+    if value.kind is Kind.DOUBLE:
+        known = exp.Not(this=func("isnan", value.source))
+        return Summand((case_when((known, value.source.copy())),), 0)
+    return Summand((paren(value.source.copy()),), 0)
+
+
 def column(name: str) -> exp.Column:
     return exp.column(name, quoted=True)
 

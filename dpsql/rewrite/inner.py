@@ -22,8 +22,10 @@ from dpsql.expressions.literals import case_when, cast, decimal_sql, named, pare
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import Key, Measure, key_name
-from dpsql.rewrite.clip import Summand, column, presence, summand
+from dpsql.rewrite.clip import Summand, column, distinct_values, presence, summand
 
+KINDS = ("rows", "present", "index", "square")
+"""The exact sums that parts are made of."""
 LOW_BITS = 63
 LOW_MASK = 2**LOW_BITS - 1
 
@@ -32,13 +34,19 @@ LOW_MASK = 2**LOW_BITS - 1
 class Term:
     """One exact sum that a release needs.
 
-    kind  `rows` that pass the measure's filter, those whose value is `present`, or the sum of their `index`
+    kind  `rows` that pass the measure's filter, those whose value is `present`, the sum of their `index` or of its
+          `square`
     grid  of the index; of the values too where they are counted beside their indices; else None
     """
 
     kind: str
     measure: Measure
     grid: Grid | None = None
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it may be beyond BIGINT."""
+        return self.kind in ("index", "square")
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -58,7 +66,7 @@ class Inner:
     @property
     def counts(self) -> int:
         """How many of the terms are counts of rows: they come first, as they are."""
-        return sum(term.kind != "index" for term in self.terms)
+        return sum(not term.is_sum for term in self.terms)
 
     @property
     def sums(self) -> int:
@@ -102,7 +110,7 @@ class _Builder:
             columns.append(code if text else named(cast(code, "BIGINT"), key_name(index)))
         for index, term in enumerate(self.terms):
             total = column(f"sum_{index}")
-            columns += _limbs(total, index) if term.kind == "index" else [total]
+            columns += _limbs(total, index) if term.is_sum else [total]
         outside.set("expressions", columns)
         declared = [_declared(key, column(key_name(i))) for i, key in enumerate(self._query.keys)]
         if declared:
@@ -151,18 +159,22 @@ class _Builder:
         if term.kind == "rows":
             return self._filtered(exp.Count(this=exp.Star()), term)
         name, value = self._summands[_key(term, self._summands)]
-        count = self._filtered(exp.Count(this=column(name)), term)
+        count = self._filtered(exp.Count(this=_counted(column(name), term)), term)
         if term.kind == "present":
             return count
-        total: exp.Expr = exp.Coalesce(
-            this=self._filtered(exp.Sum(this=column(name)), term),
-            expressions=[exp.Literal.number(0)],
-        )
+        if term.kind == "square":
+            # an index is at most 2^31 here, so its square fits BIGINT; none is negative, so the square tells them apart
+            return self._total(exp.Mul(this=_index(name, value), expression=_index(name, value)), term)
+        total = self._total(column(name), term)
         if not value.doubled:
             return total
         wide = cast(count, "HUGEINT")
-        shifted = exp.Add(this=total, expression=exp.Mul(this=wide, expression=decimal_sql(Fraction(value.cells))))
-        return exp.BitwiseRightShift(this=exp.Paren(this=shifted), expression=exp.Literal.number(1))
+        return _shifted(exp.Add(this=total, expression=_times(wide, value.cells)))
+
+    def _total(self, value: exp.Expr, term: Term) -> exp.Expr:
+        """The sum of a value over the term's rows, or over their distinct values; 0 where there is none."""
+        added = self._filtered(exp.Sum(this=_counted(value, term)), term)
+        return exp.Coalesce(this=added, expressions=[exp.Literal.number(0)])
 
     def _filtered(self, aggregate: exp.Expr, term: Term) -> exp.Expr:
         name = self._filters.get(term.measure.identity[1])
@@ -178,6 +190,27 @@ def _from(select: exp.Select) -> exp.Select:
 def _selecting(source: exp.Expr) -> exp.Select:
     """A SELECT from a source, its list still to be set."""
     return exp.Select(from_=exp.From(this=source))
+
+
+def _counted(value: exp.Expr, term: Term) -> exp.Expr:
+    return exp.Distinct(expressions=[value]) if term.measure.distinct else value
+
+
+def _times(value: exp.Expr, factor: int) -> exp.Expr:
+    return exp.Mul(this=value, expression=decimal_sql(Fraction(factor)))
+
+
+def _shifted(value: exp.Expr) -> exp.Expr:
+    """Half of an even number."""
+    return exp.BitwiseRightShift(this=exp.Paren(this=value), expression=exp.Literal.number(1))
+
+
+def _index(name: str, value: Summand) -> exp.Expr:
+    """The index as BIGINT, from the column that holds it, or 2i − cells."""
+    held = cast(column(name), "BIGINT")
+    if not value.doubled:
+        return held
+    return exp.Paren(this=_shifted(exp.Add(this=held, expression=decimal_sql(Fraction(value.cells)))))
 
 
 def _limbs(total: exp.Expr, index: int) -> list[exp.Expr]:
@@ -206,16 +239,16 @@ def _declared(key: Key, code: exp.Expr) -> exp.Expr:
 def _terms(release: ReleasePlan) -> tuple[Term, ...]:
     found: dict[tuple[object, ...], Term] = {}
     for basis in release.bases:
-        for kind in ("rows", "present", "index"):
+        for kind in KINDS:
             if any(getattr(part, kind) for part in basis.parts):
                 term = _term(kind, basis)
                 found.setdefault(term.identity, term)
-    return tuple(sorted(found.values(), key=lambda term: term.kind == "index"))
+    return tuple(sorted(found.values(), key=lambda term: term.is_sum))
 
 
 def _term(kind: str, basis: BasisPlan) -> Term:
     """A basis that adds indices counts the values of the very same summand: present and index go together."""
-    on_grid = kind == "index" or (kind == "present" and any(part.index for part in basis.parts))
+    on_grid = kind in ("index", "square") or (kind == "present" and any(part.index for part in basis.parts))
     return Term(kind, basis.measure, basis.grid if on_grid else None)
 
 
@@ -232,7 +265,7 @@ def _summands(terms: tuple[Term, ...], physical: Mapping[str, str]) -> _Summands
         name = f"value_{len(found)}"
         bare = physical.get(argument.raw.name, "") if argument.raw is not None else ""
         if term.grid is None:
-            found[text, None] = name, presence(argument)
+            found[text, None] = name, distinct_values(argument) if term.measure.distinct else presence(argument)
         else:
             found[text, term.grid] = name, summand(argument, term.grid, name, bare)
     return found

@@ -13,11 +13,11 @@ SELECT COUNT(*) FROM people
 SELECT COUNT(*), COUNT(income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   COUNT(*): ±4.9686 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->   COUNT(*): ±5 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
--->   COUNT(income): ±4.113 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->   COUNT(income): ±4 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
@@ -40,13 +40,13 @@ SELECT SUM(age) FROM people
 SELECT SUM(age), AVG(age), COUNT(*) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   SUM(age): ±299.573 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   SUM(age): ±300 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   AVG(age): ±299.573/n at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
--->   COUNT(*): ±4.113 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   COUNT(*): ±4 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   inner SQL (on the private engine):
@@ -65,11 +65,11 @@ SELECT SUM(income), AVG(income), COUNT(income), COUNT(*) FROM people
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
--->   COUNT(income): ±4.113 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->   COUNT(income): ±4 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
--->   COUNT(*): ±4.9686 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->   COUNT(*): ±5 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
@@ -143,7 +143,7 @@ SELECT SUM(LEAST(GREATEST(wealth, 0), 100)), COUNT(*) FROM people
 -->   SUM(LEAST(GREATEST(wealth, 0), 100)): ±299.573 at 95 %, bounds [0, 100], grain 5.96046e-08; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
--->   COUNT(*): ±4.113 at 95 %, bounds [0, 100], grain 5.96046e-08; discrete Laplace, basis endpoints, epsilon 1
+-->   COUNT(*): ±4 at 95 %, bounds [0, 100], grain 5.96046e-08; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   inner SQL (on the private engine):
@@ -245,10 +245,10 @@ SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) AS n, SUM(n) FROM people GROUP B
 --> epsilon 1, charged 1
 --> release 0 of people: 11 groups, epsilon 1, unit row
 -->   key FLOOR(age / 10) * 10: 11 values from value set of the expression: 0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, …
--->   COUNT(*): ±4.113 at 95 %, bounds [0, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   COUNT(*): ±4 at 95 %, bounds [0, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10
--->   SUM(n): ±29.9573 at 95 %, bounds [0, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   SUM(n): ±30 at 95 %, bounds [0, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10
 -->   inner SQL (on the private engine):
@@ -317,10 +317,10 @@ SELECT a / b, RANK() OVER (ORDER BY a) FROM (SELECT city, SUM(age) AS a, COUNT(*
 --> epsilon 1, charged 1
 --> release 0 of people: 3 groups, epsilon 1, unit row
 -->   key city: 3 values from listed values: A, B, C
--->   SUM(age): ±299.573 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   SUM(age): ±300 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
--->   COUNT(*): ±4.113 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   COUNT(*): ±4 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   inner SQL (on the private engine):
@@ -383,7 +383,7 @@ SELECT AVG(age / 2) AS half, count(*) / 7 FROM people WHERE note::int % 2 = 1
 -->   AVG(CAST(TRUNC(age / 2) AS BIGINT)): ±149.787/n at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 50, scale 50
 -->     high: Δf 50, scale 50
--->   COUNT(*): ±4.113 at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   COUNT(*): ±4 at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 50, scale 50
 -->     high: Δf 50, scale 50
 -->   inner SQL (on the private engine):
@@ -416,3 +416,34 @@ SELECT COUNT(*) FROM people WHERE age / 2 > 20.5 AND upper(city) = 'B'
 -->     SELECT "sum_0" FROM (SELECT COUNT(*) AS "sum_0" FROM (SELECT 1 AS "one" FROM "memory"."main"."people" WHERE ((CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS DOUBLE) / CAST(NULLIF(2, 0) AS DOUBLE)) > CAST(20.5 AS DOUBLE)) AND (UPPER("city") = 'B')) AS q) AS q
 --> outer SQL (over noisy rows):
 -->   SELECT "number_0" AS "count" FROM "_dpsql_release_0"
+
+SELECT VARIANCE(age), COUNT(*) FROM people
+--> epsilon 1, charged 1
+--> release 0 of people: 1 group, epsilon 1, unit row
+-->   VARIANCE(age): error depends on the data, bounds [0, 100], grain 1; discrete Laplace, basis Bernstein, epsilon 1
+-->     low: Δf 10,000, scale 10,000
+-->     middle: Δf 10,000, scale 10,000
+-->     high: Δf 10,000, scale 10,000
+-->   COUNT(*): ±5 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis Bernstein, epsilon 1
+-->     low: Δf 10,000, scale 10,000
+-->     middle: Δf 10,000, scale 10,000
+-->     high: Δf 10,000, scale 10,000
+-->   inner SQL (on the private engine):
+-->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2" FROM (SELECT COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1", COALESCE(SUM(CAST("value_0" AS BIGINT) * CAST("value_0" AS BIGINT)), 0) AS "sum_2" FROM (SELECT CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) AS "value_0" FROM "memory"."main"."people") AS q) AS q
+--> outer SQL (over noisy rows):
+-->   SELECT "number_0" AS "variance", "number_1" AS "count" FROM "_dpsql_release_0"
+
+SELECT city, COUNT(DISTINCT note), STDDEV_POP(DISTINCT income) FROM people GROUP BY city
+--> epsilon 1, charged 1
+--> release 0 of people: 3 groups, epsilon 1, unit row
+-->   key city: 3 values from listed values: A, B, C
+-->   COUNT(DISTINCT note): ±6 at 95 %; discrete Laplace, basis present, epsilon 0.5
+-->     present: Δf 1, scale 2
+-->   STDDEV_POP(DISTINCT income): error depends on the data, bounds [-1,000, 5,000], grain 3.05176e-05; discrete Laplace, basis Bernstein, epsilon 0.5
+-->     low: Δf 36,000,000, scale 72,000,000
+-->     middle: Δf 36,000,000, scale 72,000,000
+-->     high: Δf 36,000,000, scale 72,000,000
+-->   inner SQL (on the private engine):
+-->     SELECT "key_0", "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3" FROM (SELECT "key_0", COUNT(*) AS "size", COUNT(DISTINCT "value_1") AS "sum_0", COUNT(DISTINCT "value_0") AS "sum_1", COALESCE(SUM(DISTINCT "value_0"), 0) AS "sum_2", COALESCE(SUM(DISTINCT CAST("value_0" AS BIGINT) * CAST("value_0" AS BIGINT)), 0) AS "sum_3" FROM (SELECT "key_0" AS "key_0", TRY_CAST(("value_0" + ABS("value_0")) * 8.19200000000000000e+03 AS BIGINT) AS "value_0", "value_1" AS "value_1" FROM (SELECT "key_0" AS "key_0", ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0", "value_1" AS "value_1" FROM (SELECT "city" AS "key_0", "income" - 5.00000000000000000e+03 AS "value_0", "note" AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q GROUP BY "key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("key_0" IN ('A', 'B', 'C')) ELSE FALSE END
+--> outer SQL (over noisy rows):
+-->   SELECT "key_0" AS "city", "number_0" AS "count", "number_1" AS "stddev_pop" FROM "_dpsql_release_0"

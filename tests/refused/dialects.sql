@@ -80,13 +80,13 @@ SELECT COUNT(*) FROM people, UNNEST([1, 2])
 -- dialect: spark
 SELECT collect_list(note) FROM people
 --> 0A000 the aggregate ARRAY_AGG(note) isn't supported
---> hint: use COUNT, SUM or AVG
+--> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
 --> at 20: note) FROM people
 
 -- dialect: spark
 SELECT percentile(age, 0.5) FROM people
 --> 0A000 the aggregate QUANTILE(age, 0.5) isn't supported
---> hint: use COUNT, SUM or AVG
+--> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
 --> at 18: age, 0.5) FROM people
 
 -- dialect: spark

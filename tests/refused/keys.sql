@@ -112,7 +112,7 @@ SELECT city, COUNT(*) FROM people GROUP BY city WITH ROLLUP
 
 SELECT city, GROUPING(city), COUNT(*) FROM people GROUP BY city
 --> 0A000 the aggregate GROUPING(city) isn't supported
---> hint: use COUNT, SUM or AVG
+--> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
 --> at 13: GROUPING(city), COUNT(*) FROM
 
 SELECT COUNT(*) FROM people GROUP BY (city, age)
