@@ -140,6 +140,7 @@ _TEXT = {
     "dbl": """
         {num} / {num} | {num} / {ilit} | {dbl} + {num} | {dbl} - {num} | {dbl} * {num} | -{dbl} | ROUND({num})
         ROUND({num}, 1) | ROUND({num}, -2) | FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
+        LOG({num}) | LOG2({num}) | LOG10({num}) | LOG(3, {num})
         EXP({num}) | POWER({num}, 2) | POW({num}, 3) | ABS({dbl}) | CASE WHEN {bool} THEN {dbl} ELSE {int} END
         COALESCE({dbl}, {nlit}) | NULLIF({dbl}, 0.5) | LEAST(GREATEST({num}, 0), 100) | GREATEST({dbl}, {num})
         CAST({num} AS DOUBLE) | CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)

@@ -210,7 +210,7 @@ _PRIVATE = {
     "numbers": {
         "Abs": "ABS", "Sign": "SIGN", "Ceil": "CEIL", "Floor": "FLOOR", "Round": "ROUND", "Trunc": "TRUNC",
         "round_even": "ROUND_EVEN", "roundbankers": "ROUNDBANKERS", "Sqrt": "SQRT", "Exp": "EXP", "Ln": "LN",
-        "Pow": "POW", "IsNan": "ISNAN",
+        "Log": "LOG` `LOG10` `LOG2", "Pow": "POW", "IsNan": "ISNAN",
     },
     "text": {
         "Lower": "LOWER", "Upper": "UPPER", "Length": "LENGTH", "Left": "LEFT", "Right": "RIGHT",

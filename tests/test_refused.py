@@ -118,7 +118,8 @@ OVER_ROWS = set(
     """
     abs ceil ceiling char_length character_length contains date_diff date_part date_trunc datediff datepart datetrunc
     day dayofmonth dayofweek dayofyear ends_with even exp floor greatest hour if ifnull isodow lcase least left len
-    length ln lower minute mod month nullif position pow power prefix quarter right round second sign sqrt
+    length ln log log10 log2 lower minute
+    mod month nullif position pow power prefix quarter right round second sign sqrt
     starts_with substr substring suffix trim trunc ucase upper week weekofyear year current_date today
     """.split()
 )

@@ -36,6 +36,7 @@ _SELECT_PARTS = frozenset(
 )
 _PART_NAMES = {
     "sample": "TABLESAMPLE", "pivots": "PIVOT", "laterals": "LATERAL", "into": "INTO", "locks": "FOR UPDATE",
+    "joins": "a JOIN in brackets",
     "connect": "CONNECT BY", "match": "MATCH_RECOGNIZE", "kind": "SELECT AS", "hint": "a hint",
     "operation_modifiers": "a SELECT modifier", "exclude": "EXCLUDE", "cluster": "CLUSTER BY",
     "distribute": "DISTRIBUTE BY", "sort": "SORT BY", "prewhere": "PREWHERE", "settings": "SETTINGS",

@@ -229,7 +229,7 @@ def unsupported(node: exp.Expr) -> DatabaseError:
 _SUBQUERY_HINT = "write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q"
 SUPPORTED_HINT = (
     "over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, "
-    "ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH"
+    "ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH"
 )
 
 

@@ -1,4 +1,4 @@
-"""Numbers: + - * / // %, rounding, ABS, SIGN, SQRT, LN, EXP, POWER, in types that hold every result."""
+"""Numbers: + - * / // %, rounding, ABS, SIGN, SQRT, logarithms, EXP, POWER, in types that hold every result."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ def _outward(function: Callable[[float], float]) -> Callable[[Number, int], Numb
 def _monotone(
     compiler: Compiler, node: exp.Expr, name: str, function: Callable[[float], float], domain: Interval
 ) -> Typed:
-    """SQRT, LN, EXP: NaN (read as NULL) outside the domain."""
+    """SQRT, EXP and logarithms: NaN (read as NULL) outside the domain."""
     (number_,) = number_operands(compiler, node, node.this)
     inner = as_double(number_)
     image = _outward(function)
@@ -387,7 +387,7 @@ def _monotone(
         return Interval(lower, upper)
 
     inside = Interval(domain.lower, math.inf).contains(inner.set.machine.lower)
-    at_end = name == "ln" and inner.set.machine.lower == 0  # LN(0) is no number
+    at_end = name.startswith("l") and inner.set.machine.lower == 0  # the logarithm of 0 is no number
     nullable = inner.set.nullable or not inside or at_end
     new = ValueSet(DOUBLE, mapped(inner.set.bounds), mapped(inner.set.machine), None, None, nullable)
     guard = exp.GTE if name == "sqrt" else exp.GT
@@ -409,6 +409,23 @@ def _sqrt(compiler: Compiler, node: exp.Expr) -> Typed:
 @handles(exp.Ln, args="this")
 def _ln(compiler: Compiler, node: exp.Expr) -> Typed:
     return _monotone(compiler, node, "ln", math.log, Interval(Fraction(0), math.inf))
+
+
+@handles(exp.Log, args="this expression")
+def _log(compiler: Compiler, node: exp.Expr) -> Typed:
+    """LOG(x) and LOG10(x), LOG2(x), and LOG(b, x), which DuckDB computes as LOG10(x) / LOG10(b)."""
+    x = node.args.get("expression")
+    base = (10, None) if x is None else compiler.constant(node.this)
+    argument = exp.Ln(this=node.this if x is None else x)
+    above_zero = Interval(Fraction(0), math.inf)
+    if base is not None and base[0] == 10:
+        return _monotone(compiler, argument, "log10", math.log10, above_zero)
+    if base is not None and base[0] == 2:
+        return _monotone(compiler, argument, "log2", math.log2, above_zero)
+    if base is None or not isinstance(base[0], (int, Fraction)) or not 1 < base[0] < 10**30:
+        raise refuse(node, f"the base of {show(node)} must be a number above 1", "write LN(x), LOG10(x) or LOG(2, x)")
+    scale = exp.Literal.number(f"{math.log10(base[0]):.17e}")
+    return compiler.value(exp.Div(this=exp.Log(this=argument.this), expression=scale))
 
 
 @handles(exp.Exp, args="this")

@@ -72,7 +72,7 @@ SELECT ARRAY_AGG(note) FROM people
 
 SELECT HISTOGRAM(age) FROM people
 --> 0A000 the function HISTOGRAM isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
 --> at 7: HISTOGRAM(age) FROM people
 
 SELECT APPROX_COUNT_DISTINCT(note) FROM people
@@ -302,5 +302,5 @@ SELECT STDDEV(age, income) FROM people
 
 SELECT COUNT(DISTINCT age ORDER BY age) FROM people
 --> 0A000 DISTINCT age ORDER BY age isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
 --> at 22: age ORDER BY age) FROM people

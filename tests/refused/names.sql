@@ -187,12 +187,12 @@ SELECT COUNT(*) FROM (SELECT age AS a, n AS a FROM people) AS q
 
 SELECT COUNT(*) FROM (SELECT age, n FROM people) AS q(a, a)
 --> 0A000 a column name is given twice
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
 --> at 29: age, n FROM people) AS q(a, a)
 
 SELECT COUNT(*) FROM (SELECT age FROM people) AS q(a, b)
 --> 0A000 there are 2 column names for 1 columns
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
 --> at 29: age FROM people) AS q(a, b)
 
 SELECT nosuch FROM cities
