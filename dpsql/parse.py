@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.dialects import ColumnTypes, translate
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
+from dpsql.googlesql import attach_options, keep_options, take_options
 from dpsql.names import join_names
 
 MAX_CHARACTERS = 100_000
@@ -56,12 +57,14 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
         raise ParseError(f"the statement has {len(sql)} characters; at most {MAX_CHARACTERS} are allowed")
     tokens, explain, offset = _take_explain(_tokens(sql, dialect), sql, dialect)
     _check_nesting(tokens)
+    tokens, options = take_options(tokens, offset)
     trees = [t for t in _trees(tokens, sql, dialect) if t is not None]
     if len(trees) != 1:
         what = "the statement is empty" if not trees else f"there are {len(trees)} statements"
         raise ParseError(f"{what}; send one SELECT", hint="SELECT COUNT(*) FROM …")
     tree = trees[0]
     _check_is_query(tree, sql, types)
+    tree = keep_options(tree) if options else tree
     _check_depth(tree)
     tree = _known_names(tree, sql[offset:])
     tree = join_names(tree, types)
@@ -70,11 +73,11 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     if offset:
         _shift_positions(tree, offset)
     if dialect == "duckdb":
-        return Statement(tree, explain)
+        return Statement(attach_options(tree, options) if options else tree, explain)
     translated, typed = translate(tree, dialect, types)
     translated = _balanced(translated)
     _locate(translated, tokens, offset)
-    return Statement(translated, explain, typed)
+    return Statement(attach_options(translated, options) if options else translated, explain, typed)
 
 
 # ---------------------------------------------------------------------------------------------- tokens

@@ -98,10 +98,14 @@ class Plan:
 
 
 def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) -> Plan:
-    """Split ε over the statement's releases, and each share over the bases of least total variance."""
+    """Split ε over the statement's releases, and each share over the bases of least total variance.
+
+    A release that asks for an ε of its own gets it; the others share the statement's equally. All together are charged,
+    and must not exceed the policy's max_epsilon.
+    """
     check_epsilon(settings, epsilon)
-    counting = sum(bool(release.calls) for release in query.releases)
-    if not counting:
+    asked = [release.epsilon for release in query.releases if release.calls]
+    if not asked:
         listed = tuple(_plan_release(release, Fraction(0)) for release in query.releases)
         return Plan(listed, query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)))
     if len(query.releases) > MAX_RELEASES:
@@ -109,8 +113,13 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
             f"the query aggregates private rows in {len(query.releases)} places; at most {MAX_RELEASES} are allowed",
             hint="ask several queries",
         )
-    share = epsilon / counting
-    releases = tuple(_plan_release(release, share) for release in query.releases)
+    sharing = asked.count(None)
+    share = epsilon / sharing if sharing else Fraction(0)
+    shares = [share if e is None else e for e in asked]
+    epsilon = sum(shares, Fraction(0))
+    check_epsilon(settings, min(shares))
+    check_epsilon(settings, epsilon)
+    releases = tuple(_plan_release(r, share if r.epsilon is None else r.epsilon) for r in query.releases)
     charge = PrivacyLoss(max(epsilon, settings.min_epsilon))
     return Plan(releases, query.outer, query.public_tables, epsilon, charge)
 

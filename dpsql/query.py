@@ -106,12 +106,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseQuery:
-    """One SELECT that aggregates private rows."""
+    """One SELECT that aggregates private rows.
+
+    epsilon  what it asks for itself; None: a share of the statement's
+    """
 
     table: Table
     where: tuple[exp.Expr, ...]
     keys: tuple[Key, ...]
     calls: tuple[Call, ...]
+    epsilon: Fraction | None = None
 
     @property
     def cells(self) -> int:

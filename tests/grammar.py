@@ -140,7 +140,7 @@ _TEXT = {
     "dbl": """
         {num} / {num} | {num} / {ilit} | {dbl} + {num} | {dbl} - {num} | {dbl} * {num} | -{dbl} | ROUND({num})
         ROUND({num}, 1) | ROUND({num}, -2) | FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
-        LOG({num}) | LOG2({num}) | LOG10({num}) | LOG(3, {num})
+        CLIP({num}, 0, 100) | CLIP({dbl}, -2.5, 1e3) | LOG({num}) | LOG2({num}) | LOG10({num}) | LOG(3, {num})
         EXP({num}) | POWER({num}, 2) | POW({num}, 3) | ABS({dbl}) | CASE WHEN {bool} THEN {dbl} ELSE {int} END
         COALESCE({dbl}, {nlit}) | NULLIF({dbl}, 0.5) | LEAST(GREATEST({num}, 0), 100) | GREATEST({dbl}, {num})
         CAST({num} AS DOUBLE) | CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)
@@ -148,7 +148,7 @@ _TEXT = {
     """,
     "dec": """
         {dec} + {dec} | {dec} - {int} | {dec} * {dec} | -{dec} | ABS({dec}) | {dec} * 1.25 | {int} + 0.5
-        CASE WHEN {bool} THEN {dec} ELSE 0 END | COALESCE({dec}, {int}) | CAST({num} AS DECIMAL(10, 2))
+        CASE WHEN {bool} THEN {dec} ELSE 0 END | COALESCE({dec}, {int}) | CLIP({dec}, -1.5, 60) | CAST({num} AS DECIMAL(10, 2))
         CAST({num} AS DECIMAL(4, 3)) | CAST({num} AS DECIMAL) | LEAST({dec}, 3.14159) | NULLIF({dec}, 0)
     """,
     "bool": """

@@ -205,7 +205,7 @@ _PRIVATE = {
     },
     "choices and types": {
         "Case": "CASE", "Coalesce": "COALESCE", "Nullif": "NULLIF", "Greatest": "GREATEST", "Least": "LEAST",
-        "Cast": "CAST", "TryCast": "TRY_CAST",
+        "clip": "CLIP", "Cast": "CAST", "TryCast": "TRY_CAST",
     },
     "numbers": {
         "Abs": "ABS", "Sign": "SIGN", "Ceil": "CEIL", "Floor": "FLOOR", "Round": "ROUND", "Trunc": "TRUNC",

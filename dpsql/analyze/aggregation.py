@@ -13,6 +13,7 @@ from dpsql.errors import NotReleasable
 from dpsql.expressions import Compiler, Shown, narrow, position_of, refuse, show
 from dpsql.expressions.literals import cast
 from dpsql.expressions.narrowing import unparenthesised
+from dpsql.googlesql import ReleaseOptions
 from dpsql.policy import Kind
 from dpsql.query import Call, Key, Measure, ReleaseQuery, key_name, number_name, release_name
 
@@ -88,8 +89,15 @@ class ReleaseBuilder:
                 "a subquery that only lists the groups of a private table would list its public keys",
                 "add an aggregate such as COUNT(*)",
             )
+        options: ReleaseOptions | None = self.node.meta.get("options")
+        if options is not None and options.unit_column is not None:
+            self._check_unit(options.unit_column)
         release = ReleaseQuery(
-            self.scope.source.table, tuple(self.where), tuple(k for _, k in self.keys), tuple(self.calls)
+            self.scope.source.table,
+            tuple(self.where),
+            tuple(k for _, k in self.keys),
+            tuple(self.calls),
+            None if options is None else options.epsilon,
         )
         if len(self.keys) > MAX_KEYS:
             message = f"GROUP BY has {len(self.keys)} keys; at most {MAX_KEYS} are allowed"
@@ -101,6 +109,21 @@ class ReleaseBuilder:
             )  # fmt: skip
         self.analyzer.releases[index] = release
         return Derived(outer)
+
+    def _check_unit(self, node: exp.Column) -> None:
+        """A privacy_unit_column must fit the policy's unit: where that is each row, a column that could tell it.
+
+        It changes nothing: what is protected is the policy's to say.
+        """
+        found = self.scope.lookup(node)
+        if found is None:
+            raise self.scope.unknown(node)
+        declared = self.scope.source.table.columns.get(found.name) if isinstance(found, exp.Column) else None
+        if declared is None or declared.keys is not None or declared.type.kind is Kind.BOOLEAN:
+            raise refuse(
+                node, f"privacy_unit_column {node.name} can't be the unit of {self.scope.source.table.name}: "
+                "the policy says that each row is one", "leave the option out",
+            )  # fmt: skip
 
     # -------------------------------------------------------------------- keys
 

@@ -22,7 +22,7 @@ from dpsql.analyze.relations import (
     rebuilt,
 )
 from dpsql.analyze.resolution import Scope
-from dpsql.errors import NotReleasable, UnknownTable
+from dpsql.errors import NotReleasable, UnknownTable, UnsupportedQuery
 from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.names import declared_table, output_name
@@ -147,6 +147,7 @@ class Analyzer:
             relation = self._private_select(node, first, inner_env)
         else:
             relation = self._derived_select(node, first, joins, inner_env)
+            self._check_no_options(node)
         if clause is not None and isinstance(relation, Derived):
             relation.tree.set("with_", clause)
         return relation
@@ -307,7 +308,18 @@ class Analyzer:
         listing = node is self.root and lists_keys(node)
         if node.args.get("group") or listing or any(True for _ in aggregate_calls(node)):
             return ReleaseBuilder(self, node, replace(scope, source=source), env).build()
+        self._check_no_options(node)
         return self._projection(node, replace(scope, source=source))
+
+    def _check_no_options(self, node: exp.Select) -> None:
+        """A SELECT that releases nothing has no ε of its own."""
+        options = node.meta.get("options")
+        if options is not None:
+            raise UnsupportedQuery(
+                "this SELECT WITH DIFFERENTIAL_PRIVACY aggregates no private table",
+                hint="write the clause in the SELECT that has COUNT, SUM or AVG of a private table",
+                position=options.position,
+            )
 
     def _projection(self, node: exp.Select, scope: Scope) -> Private:
         refused = {

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.expressions.compiler import Compiler, Typed, handles, is_null, refuse, show
+from dpsql.expressions.compiler import Compiler, Typed, handles, handles_function, is_null, refuse, show
 from dpsql.expressions.literals import (
     DOUBLE,
     INTEGER,
@@ -19,6 +19,7 @@ from dpsql.expressions.literals import (
     decimal_scale,
     func,
     literal_sql,
+    paren,
     parse_text,
 )
 from dpsql.expressions.narrowing import narrow
@@ -172,6 +173,37 @@ def _nullif(compiler: Compiler, node: exp.Expr) -> Typed:
     left, right = unified(compiler, node, [node.this, node.expression])
     sql = exp.Nullif(this=left.sql, expression=right.sql)
     return Typed(sql, replace(left.set, nullable=True, null_key=True))
+
+
+@handles_function("clip")
+def _clip(compiler: Compiler, node: exp.Expr) -> Typed:
+    """CLIP(x, l, u): x moved into [l, u]; NULL stays NULL. What contribution_bounds_per_row means."""
+    if len(node.expressions) != 3:
+        raise refuse(node, f"{show(node)} needs three arguments", "write CLIP(x, 0, 100)")
+    ends = [compiler.constant(end) for end in node.expressions[1:]]
+    numbers = [e[0] for e in ends if e is not None and isinstance(e[0], (int, Fraction)) and e[0] is not True]
+    if len(numbers) != 2 or any(isinstance(n, bool) for n in numbers):
+        raise refuse(node, f"the bounds of {show(node)} must be numbers that are written out", "write CLIP(x, 0, 100)")
+    if numbers[0] > numbers[1]:
+        raise refuse(node, f"the lower bound of {show(node)} is above the upper one", "write CLIP(x, 0, 100)")
+    x, low, high = unified(compiler, node, node.expressions)
+    if not x.set.numeric:
+        raise refuse(node, f"{show(node)} needs a number, not {x.kind.value}", "write CLIP(x, 0, 100)")
+    bounds = _moved(x.set.bounds, Interval(low.set.bounds.lower, high.set.bounds.upper))
+    machine = _moved(x.set.machine, Interval(low.set.machine.lower, high.set.machine.upper))
+    new = joined([x.set, low.set, high.set], x.set.type)
+    new = replace(
+        new, bounds=bounds, machine=machine, values=None, nullable=x.set.nullable, null_key=x.set.null_key
+    )  # fmt: skip
+    below = exp.LT(this=paren(x.sql.copy()), expression=low.sql.copy())
+    above = exp.GT(this=paren(x.sql.copy()), expression=high.sql.copy())
+    return Typed(case_when((below, low.sql), (above, high.sql), default=x.sql), new)
+
+
+def _moved(old: Interval, inside: Interval) -> Interval:
+    """Where an interval comes to lie when each of its points moves to the nearest one inside."""
+    lower = min(max(old.lower, inside.lower), inside.upper)
+    return Interval(lower, max(min(old.upper, inside.upper), lower))
 
 
 @handles(exp.Greatest, args="this expressions ignore_nulls")

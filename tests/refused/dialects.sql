@@ -55,9 +55,7 @@ SELECT APPROX_TOP_COUNT(city, 3) FROM people
 
 -- dialect: bigquery
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM people
---> 42601 the statement isn't valid SQL near WITH
---> hint: SELECT COUNT(*) FROM …
---> at 7: WITH DIFFERENTIAL_PRIVACY OPTI
+--> ACCEPTED
 
 -- dialect: bigquery
 SELECT COUNT(*) FROM `secret.people`

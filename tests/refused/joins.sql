@@ -146,9 +146,9 @@ SELECT COUNT(*) FROM people USING SAMPLE 10
 --> at 7: COUNT(*) FROM people USING SAM
 
 SELECT COUNT(*) FROM people AT (VERSION => 1)
---> 0A000 WHEN isn't supported here
+--> 0A000 the argument VERSION isn't supported
 --> hint: leave it out
---> at 21: people AT (VERSION => 1)
+--> at 32: VERSION => 1)
 
 SELECT COUNT(*) FROM people WHERE age IN (SELECT cost FROM visits)
 --> 0A000 a subquery inside an expression over private rows isn't supported

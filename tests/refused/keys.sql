@@ -17,7 +17,7 @@ SELECT income, COUNT(*) FROM people GROUP BY income
 
 SELECT serial, COUNT(*) FROM people GROUP BY serial
 --> 22023 the group key serial has no finite set of values: column serial of people has no bounds
---> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: LEAST(GREATEST(serial, 0), 100), or WHERE serial BETWEEN 0 AND 100
+--> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100
 --> at 45: serial
 
 SELECT age + 0.3 * income, COUNT(*) FROM people GROUP BY 1

@@ -1,0 +1,328 @@
+"""GoogleSQL's words for differential privacy, in every dialect: options of a SELECT, and bounds of an aggregate's rows.
+
+    SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) city, SUM(x, contribution_bounds_per_row => (0, 10)) …
+
+No parser knows them, so they are taken off the list of tokens before it is parsed. The options of a SELECT stay with
+it as a first column, and then as a condition that says nothing, until the tree is in DuckDB's meaning; bounds become a
+call of CLIP. Reference: GoogleSQL's documentation, "Differentially private aggregate functions" and "Differential
+privacy clause".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from dpsql.errors import Error, InvalidParameter, ParseError, UnsupportedQuery
+from dpsql.privacy.loss import parse_epsilon
+
+RESERVED = "_dpsql"
+_MARK = f"{RESERVED}_options"
+_CLAUSE = "DIFFERENTIAL_PRIVACY"
+_BOUNDS = "CONTRIBUTION_BOUNDS_PER_ROW"
+_OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
+_CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
+_SIGNS = {TokenType.DASH, TokenType.PLUS}
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOptions:
+    """What a SELECT WITH DIFFERENTIAL_PRIVACY asks for: its release's ε, and the column that it takes for the unit.
+
+    Both None: what the policy says. `position` is where the clause begins in the statement.
+    """
+
+    epsilon: Fraction | None
+    unit_column: exp.Column | None
+    position: int
+
+
+def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], tuple[ReleaseOptions, ...]]:
+    """The tokens in SQL that the parser knows, and the options of each SELECT that has the clause, in order.
+
+    `offset` is where the tokens' text begins in the statement. Unknown options and arguments are refused by name.
+    """
+    kinds = {token.token_type for token in tokens}
+    if TokenType.FARROW in kinds:
+        tokens = _with_clip(tokens, offset)
+    if TokenType.WITH not in kinds or not any(_begins(a, b) for a, b in pairwise(tokens)):
+        return tokens, ()
+    for token in tokens:
+        if token.text.lower().startswith(RESERVED):
+            raise ParseError(f"names starting with {RESERVED} are reserved", position=token.start + offset)
+    kept: list[Token] = []
+    found: list[ReleaseOptions] = []
+    i = 0
+    while i < len(tokens):
+        kept.append(tokens[i])
+        i += 1
+        if tokens[i - 1].token_type is not TokenType.SELECT or not _begins(*[*tokens[i : i + 2], None, None][:2]):
+            continue
+        clause = tokens[i]
+        options, i = _clause(tokens, i + 2, clause.start + offset)
+        while i < len(tokens) and tokens[i].token_type in (TokenType.DISTINCT, TokenType.ALL):
+            kept.append(tokens[i])
+            i += 1
+        kept += _marker(len(found), clause)
+        found.append(options)
+    return kept, tuple(found)
+
+
+def _begins(first: Token | None, second: Token | None) -> bool:
+    """Whether two tokens are WITH DIFFERENTIAL_PRIVACY."""
+    if first is None or second is None or first.token_type is not TokenType.WITH:
+        return False
+    return second.token_type is TokenType.VAR and second.text.upper() == _CLAUSE
+
+
+def _marker(index: int, place: Token) -> list[Token]:
+    """`0 AS _dpsql_options_N,`: a column that the parser ties to its SELECT."""
+
+    def token(kind: TokenType, text: str) -> Token:
+        return Token(kind, text, place.line, place.col, place.start, place.end)
+
+    name = token(TokenType.VAR, f"{_MARK}_{index}")
+    return [token(TokenType.NUMBER, "0"), token(TokenType.ALIAS, "AS"), name, token(TokenType.COMMA, ",")]
+
+
+# ---------------------------------------------------------------------------------------------- in the tree
+
+
+def keep_options(tree: exp.Expr) -> exp.Expr:
+    """Turn the marking columns into conditions, which translation leaves alone. Changes the tree."""
+    for select in list(tree.find_all(exp.Select)):
+        first = select.expressions[0] if select.expressions else None
+        if not isinstance(first, exp.Alias) or not first.alias.startswith(_MARK):
+            continue
+        if len(select.expressions) == 1:
+            raise ParseError("a SELECT WITH DIFFERENTIAL_PRIVACY has no columns", hint="write COUNT(*) behind it")
+        select.set("expressions", select.expressions[1:])
+        number = first.alias.rpartition("_")[2]
+        mark = exp.EQ(this=exp.Literal.string(_MARK), expression=exp.Literal.string(number))
+        where = select.args.get("where")
+        select.set("where", exp.Where(this=mark if where is None else exp.and_(where.this, mark)))
+    return tree
+
+
+def attach_options(tree: exp.Expr, options: Sequence[ReleaseOptions]) -> exp.Expr:
+    """Take the conditions off again: each SELECT has its options in its meta data. Changes the tree."""
+    for mark in list(tree.find_all(exp.EQ)):
+        if not isinstance(mark.this, exp.Literal) or mark.this.name != _MARK:
+            continue
+        select = mark.find_ancestor(exp.Select)
+        above: exp.Expr | None = mark
+        while isinstance(above.parent if above else None, exp.Paren):
+            above = above.parent if above else None
+        if select is None or above is None or above.parent is None:
+            raise UnsupportedQuery("the options of this query could not be read", hint="write it in plainer SQL")
+        select.meta["options"] = options[int(mark.expression.name)]
+        parent = above.parent
+        if isinstance(parent, exp.Where):
+            select.set("where", None)
+        else:
+            parent.replace(parent.this if parent.expression is above else parent.expression)
+    return tree
+
+
+# ---------------------------------------------------------------------------------------------- OPTIONS (…)
+
+
+def _clause(tokens: list[Token], i: int, position: int) -> tuple[ReleaseOptions, int]:
+    """The options that follow WITH DIFFERENTIAL_PRIVACY, and the place of the token after them."""
+    values: dict[str, list[Token]] = {}
+    offset = position - tokens[i - 2].start
+    if i + 1 < len(tokens) and tokens[i].text.upper() == "OPTIONS" and tokens[i + 1].token_type is TokenType.L_PAREN:
+        end = _closing(tokens, i + 1)
+        for name, value in _pairs(tokens[i + 2 : end], offset):
+            key = name.text.lower()
+            if key not in _READERS:
+                hint = _KNOWN_ELSEWHERE.get(key, f"the options are {', '.join(_READERS)}")
+                raise UnsupportedQuery(f"the option {name.text} isn't known", hint=hint, position=name.start + offset)
+            if key in values:
+                raise InvalidParameter(f"the option {name.text} is given twice", position=name.start + offset)
+            values[key] = value
+        i = end + 1
+    if {"max_groups_contributed", "max_rows_contributed"} <= set(values):
+        raise InvalidParameter(
+            "max_groups_contributed and max_rows_contributed are both given", hint="give one of them", position=position
+        )
+    read = {}
+    for key, value in values.items():
+        try:
+            read[key] = None if value[0].token_type is TokenType.NULL else _READERS[key](value)
+        except Error as error:
+            raise type(error)(
+                f"the option {key}: {error.message}", hint=error.hint, position=value[0].start + offset
+            ) from None
+    epsilon, column = read.get("epsilon"), read.get("privacy_unit_column")
+    assert epsilon is None or isinstance(epsilon, Fraction)
+    assert column is None or isinstance(column, exp.Column)
+    return ReleaseOptions(epsilon, column, position), i
+
+
+def _closing(tokens: list[Token], opening: int) -> int:
+    """The place of the bracket that closes the one at `opening`."""
+    depth = 0
+    for i in range(opening, len(tokens)):
+        kind = tokens[i].token_type
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if not depth:
+            return i
+    raise ParseError("a bracket isn't closed", hint="close it")
+
+
+def _pairs(tokens: list[Token], offset: int) -> Iterator[tuple[Token, list[Token]]]:
+    """The name and the value of each option."""
+    for part in _parts(tokens):
+        if len(part) < 3 or part[1].token_type is not TokenType.EQ:
+            at = (part or tokens)[0].start + offset if part or tokens else None
+            raise ParseError("an option is not written as name = value", hint="OPTIONS(epsilon = 0.5)", position=at)
+        yield part[0], part[2:]
+
+
+def _parts(tokens: list[Token]) -> Iterator[list[Token]]:
+    """What stands between commas outside of brackets; nothing where there are no tokens."""
+    part: list[Token] = []
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if token.token_type is TokenType.COMMA and not depth:
+            yield part
+            part = []
+        else:
+            part.append(token)
+    if tokens:
+        yield part
+
+
+def _text(value: list[Token]) -> str:
+    return "".join(f"'{t.text}'" if t.token_type is TokenType.STRING else t.text for t in value)
+
+
+def _number(value: list[Token]) -> Fraction:
+    kinds = {token.token_type for token in value}
+    if not kinds <= {TokenType.NUMBER, TokenType.DOT, *_SIGNS} or TokenType.NUMBER not in kinds:
+        raise InvalidParameter(f"{_text(value)} is not a number", hint="write it out, such as 0.5")
+    digits = _text(value).lstrip("+-")
+    if digits.strip("0.") == "":
+        return Fraction(0)
+    signs = _text(value).removesuffix(digits)
+    return parse_epsilon(digits) * (-1) ** signs.count("-")
+
+
+def _epsilon(value: list[Token]) -> Fraction:
+    number = _number(value)
+    if number <= 0:
+        raise InvalidParameter(f"{_text(value)} is not above 0", hint="write epsilon = 0.5")
+    return number
+
+
+def _delta(value: list[Token]) -> None:
+    """None is spent: groups are declared. So any δ that is granted is enough."""
+    if not 0 <= _number(value) <= 1:
+        raise InvalidParameter(f"{_text(value)} is not between 0 and 1", hint="leave it out: none is spent")
+
+
+def _count(value: list[Token]) -> None:
+    """A unit is one row, which is in one group: each bound on rows or groups holds."""
+    number = _number(value)
+    if number < 1 or number.denominator != 1:
+        raise InvalidParameter(f"{_text(value)} is not a whole number from 1", hint="leave it out")
+
+
+def _strategy(value: list[Token]) -> None:
+    if _text(value).upper() != "PUBLIC_GROUPS":
+        raise InvalidParameter(
+            f"{_text(value)} isn't supported: groups are those that the policy declares",
+            hint="write PUBLIC_GROUPS, or leave it out",
+        )
+
+
+def _path(value: list[Token]) -> exp.Column:
+    names, dots = value[::2], value[1::2]
+    quoted = [t.token_type is TokenType.IDENTIFIER for t in names]
+    plain = all(q or t.text.isidentifier() for q, t in zip(quoted, names, strict=True))
+    if not plain or any(t.token_type is TokenType.STRING for t in names) or len(names) != len(dots) + 1:
+        raise InvalidParameter(f"{_text(value)} is not the name of a column", hint="write privacy_unit_column = id")
+    if any(t.token_type is not TokenType.DOT for t in dots) or len(names) > 2:
+        raise InvalidParameter(f"{_text(value)} is not the name of a column", hint="write privacy_unit_column = id")
+    column = exp.column(names[-1].text, names[0].text if len(names) == 2 else None, quoted=True)
+    column.meta["start"] = value[0].start
+    return column
+
+
+_READERS = {
+    "epsilon": _epsilon,
+    "delta": _delta,
+    "privacy_unit_column": _path,
+    "max_groups_contributed": _count,
+    "max_rows_contributed": _count,
+    "group_selection_strategy": _strategy,
+}
+_KNOWN_ELSEWHERE = {
+    "min_privacy_units_per_group": "every declared group is shown; filter small ones: HAVING COUNT(*) > 10",
+    "group_selection_epsilon": "groups are declared, so finding them costs nothing",
+    "kappa": "the option is called max_groups_contributed",
+}
+
+
+# ---------------------------------------------------------------------------------------------- arguments
+
+
+def _with_clip(tokens: list[Token], offset: int) -> list[Token]:
+    """`SUM(x, contribution_bounds_per_row => (l, u))` as `SUM(CLIP(x, l, u))`; other named arguments are refused."""
+    kept: list[Token] = []
+    skipped = -1
+    for i, token in enumerate(tokens):
+        if token.token_type is not TokenType.FARROW:
+            if i > skipped:
+                kept.append(token)
+            continue
+        name = tokens[i - 1] if i else token
+        opening = _call(kept)
+        _check_argument(tokens, i, name, kept, opening, offset)
+        at = opening + 1 + (kept[opening + 1].token_type is TokenType.DISTINCT)
+        kept.pop()  # the argument's name; its value's bracket closes CLIP
+        kept[at:at] = [_like(name, TokenType.VAR, "CLIP"), _like(name, TokenType.L_PAREN, "(")]
+        skipped = i + 1
+    return kept
+
+
+def _like(place: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, place.line, place.col, place.start, place.end)
+
+
+def _call(kept: list[Token]) -> int:
+    """The place of the bracket that is open at the end."""
+    depth = 0
+    for i in range(len(kept) - 1, -1, -1):
+        depth += (kept[i].token_type in _CLOSING) - (kept[i].token_type in _OPENING)
+        if depth < 0:
+            return i
+    return -1
+
+
+_PER_GROUP = "bounds of each row are known: SUM(x, contribution_bounds_per_row => (0, 10))"
+
+
+def _check_argument(tokens: list[Token], i: int, name: Token, kept: list[Token], opening: int, offset: int) -> None:
+    position = name.start + offset
+    if name.text.upper() != _BOUNDS or opening < 1:
+        hint = _PER_GROUP if name.text.upper().startswith("CONTRIBUTION_BOUNDS") else "leave it out"
+        raise UnsupportedQuery(f"the argument {name.text} isn't supported", hint=hint, position=position)
+    function = kept[opening - 1].text.upper()
+    if function.startswith("COUNT"):
+        raise UnsupportedQuery(f"{function} has no {name.text}", hint="leave it out: a row counts 1", position=position)
+    first_comma = next((t for t in kept[opening:] if t.token_type is TokenType.COMMA), None)
+    if i + 1 >= len(tokens) or tokens[i + 1].token_type is not TokenType.L_PAREN or first_comma is None:
+        raise ParseError(
+            f"{name.text} is not a pair of bounds behind a value", hint=_PER_GROUP.partition(": ")[2], position=position
+        )
+    bounds = tokens[i + 2 : _closing(tokens, i + 1)]
+    if len(list(_parts(bounds))) != 2:
+        raise ParseError(f"{name.text} is not a pair of bounds", hint=_PER_GROUP.partition(": ")[2], position=position)

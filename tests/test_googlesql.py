@@ -1,0 +1,181 @@
+"""GoogleSQL's clause and bounds: each release has the ε that it asks for, and no other; the rest is refused by name."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from dpsql.errors import Error, InvalidParameter
+from tests import grammar
+from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, make_policy, realised_loss, record
+
+DIALECTS = ("duckdb", "postgres", "bigquery", "spark")
+ROWS = [{"k": "1", "n": "7", "big": "-50"}, {"k": "2", "n": "3", "big": "40"}, {"k": "1", "n": "9", "big": "NULL"}]
+
+
+def _row(**values: str) -> tuple[str, ...]:
+    plain = {name: options[-1] for name, options in grammar.WITHIN.items()}
+    return tuple({**plain, **values}[name] for name in grammar.COLUMNS)
+
+
+@pytest.fixture(scope="module", params=DIALECTS)
+def made(request: pytest.FixtureRequest) -> Bench:
+    found = bench(make_policy(grammar.TABLES, dialect=request.param), grammar.TYPES, ZeroNoise())
+    found.engine.set_rows("t", [_row(**row) for row in ROWS])
+    return found
+
+
+CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
+
+
+@pytest.mark.parametrize(
+    ("sql", "charged"),
+    [
+        (f"{CLAUSE} COUNT(*) FROM t", "2"),
+        (f"{CLAUSE} OPTIONS() COUNT(*) FROM t", "2"),
+        (f"{CLAUSE} OPTIONS(epsilon = NULL) COUNT(*) FROM t", "2"),
+        (f"{CLAUSE} OPTIONS(epsilon = .25) COUNT(*) FROM t", "0.25"),
+        (f"{CLAUSE} OPTIONS(EPSILON=1e-1, delta=0.5) COUNT(*) FROM t", "0.1"),
+        (f"{CLAUSE} OPTIONS(epsilon = 0.5) COUNT(*) FROM t UNION ALL SELECT COUNT(*) FROM t", "2.5"),
+        (f"{CLAUSE} OPTIONS(epsilon = 0.5) COUNT(*), (SELECT COUNT(*) FROM t), (SELECT SUM(n) FROM t) FROM t", "2.5"),
+        (f"WITH q AS ({CLAUSE} OPTIONS(epsilon = 3) COUNT(*) AS c FROM t) SELECT c + 1, c FROM q", "3"),
+        (f"{CLAUSE} OPTIONS(epsilon = 3) k FROM t GROUP BY k", "0"),
+    ],
+)
+def test_a_release_is_charged_what_it_asks_for(made: Bench, sql: str, charged: str) -> None:
+    plan = made.session.plan(sql, epsilon=2).plan
+    assert plan.epsilon == sum((release.epsilon for release in plan.releases), Fraction(0)) == Fraction(charged)
+    before = len(made.ledger.charges)
+    made.ask(sql, 2)
+    assert made.ledger.charges[before:] == ([Fraction(charged)] if Fraction(charged) else [])
+
+
+def test_the_noise_of_each_release_is_that_of_its_epsilon(made: Bench) -> None:
+    sql = (
+        f"SELECT a, b FROM ({CLAUSE} OPTIONS(epsilon = 4) COUNT(*) AS a FROM t) AS p "
+        "CROSS JOIN (SELECT SUM(n) AS b FROM t) AS q "
+        f"CROSS JOIN ({CLAUSE} OPTIONS(epsilon = 0.5) COUNT(*) AS c FROM t WHERE n > 2) AS r"
+    )
+    plan = made.session.plan(sql, epsilon="0.2").plan
+    scales = [r.bases[0].scale(r.bases[0].parts[0]) for r in plan.releases]
+    assert scales == [Fraction(1, 4), Fraction(10) / Fraction("0.2"), Fraction(2)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT SUM(big, contribution_bounds_per_row => (-10, 20)) FROM t", [(10,)]),
+        ("SELECT SUM(n, CONTRIBUTION_BOUNDS_PER_ROW => (0, 5)), COUNT(n) FROM t", [(13, 3)]),
+        ("SELECT SUM(DISTINCT n, contribution_bounds_per_row => (0, 5)) FROM t", [(8,)]),
+        ("SELECT AVG(big, contribution_bounds_per_row => (-10, 20)) FROM t", [(5.0,)]),
+        (f"{CLAUSE} k, SUM(n, contribution_bounds_per_row => (0, 8)) AS s FROM t GROUP BY 1 ORDER BY 1",
+         [(1, 15), (2, 3), (3, 0)]),
+        (f"{CLAUSE} k, SUM(n) AS s FROM t WHERE n > 5 OR n < 0 GROUP BY k HAVING SUM(n) > 3", [(1, 16)]),
+        ("SELECT SUM(CLIP(n * 2, 0, 15)) FROM t", [(35,)]),
+        ("SELECT COUNT(CLIP(big, 0, 1)) FROM t", [(2,)]),
+    ],
+)  # fmt: skip
+def test_bounds_move_each_value(made: Bench, sql: str, rows: list) -> None:
+    assert made.ask(sql, 10**6).rows == [pytest.approx(row) for row in rows]
+
+
+def test_bounds_may_be_parameters(made: Bench) -> None:
+    sql = "SELECT SUM(big, contribution_bounds_per_row => (?, ?)) FROM t WHERE n > ?"
+    if made.policy.dialect in ("duckdb", "bigquery"):
+        assert made.ask(sql, 10**6, (-10, 20, 1)).rows == [(10,)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        (f"{CLAUSE} OPTIONS(foo = 0) COUNT(*) FROM t", "foo"),
+        (f"{CLAUSE} OPTIONS(min_privacy_units_per_group = 3) COUNT(*) FROM t", "min_privacy_units_per_group"),
+        (f"{CLAUSE} OPTIONS(group_selection_strategy = LAPLACE_THRESHOLD) COUNT(*) FROM t", "LAPLACE_THRESHOLD"),
+        (f"{CLAUSE} OPTIONS(epsilon = 1, Epsilon = 1) COUNT(*) FROM t", "Epsilon"),
+        (f"{CLAUSE} OPTIONS(epsilon = 0) COUNT(*) FROM t", "epsilon"),
+        (f"{CLAUSE} OPTIONS(epsilon = -1) COUNT(*) FROM t", "epsilon"),
+        (f"{CLAUSE} OPTIONS(epsilon = 1 + 1) COUNT(*) FROM t", "epsilon"),
+        (f"{CLAUSE} OPTIONS(epsilon = n) COUNT(*) FROM t", "epsilon"),
+        (f"{CLAUSE} OPTIONS(epsilon = '1') COUNT(*) FROM t", "epsilon"),
+        (f"{CLAUSE} OPTIONS(epsilon = 1e-12) COUNT(*) FROM t", "1e-9"),
+        (f"{CLAUSE} OPTIONS(delta = 2) COUNT(*) FROM t", "delta"),
+        (f"{CLAUSE} OPTIONS(max_groups_contributed = 0) COUNT(*) FROM t", "max_groups_contributed"),
+        (f"{CLAUSE} OPTIONS(max_groups_contributed = 1, max_rows_contributed = 1) COUNT(*) FROM t", "max_rows"),
+        (f"{CLAUSE} OPTIONS(privacy_unit_column = nothing) COUNT(*) FROM t", "nothing"),
+        (f"{CLAUSE} OPTIONS(privacy_unit_column = k) COUNT(*) FROM t", "k"),
+        (f"{CLAUSE} OPTIONS(privacy_unit_column = big + 1) COUNT(*) FROM t", "privacy_unit_column"),
+        (f"{CLAUSE} OPTIONS(privacy_unit_column = q) COUNT(*) FROM (SELECT n + 1 AS q FROM t) AS u", "q"),
+        (f"{CLAUSE} OPTIONS(epsilon) COUNT(*) FROM t", "name = value"),
+        (f"{CLAUSE} OPTIONS(, ) COUNT(*) FROM t", "name = value"),
+        (f"{CLAUSE} OPTIONS(epsilon = 1 COUNT(*) FROM t", "bracket"),
+        (f"{CLAUSE} OPTIONS(epsilon = 1)", "valid SQL|no columns"),
+        (f"{CLAUSE} FROM t", "no columns"),
+        (f"{CLAUSE} n FROM t", "aggregates no private table"),
+        (f"{CLAUSE} 1", "aggregates no private table"),
+        (f"{CLAUSE} SUM(c) FROM (SELECT COUNT(*) AS c FROM t) AS q", "aggregates no private table"),
+        (f"SELECT SUM(a) FROM ({CLAUSE} n AS a FROM t) AS q", "aggregates no private table"),
+        (f"{CLAUSE} COUNT(*) AS _dpsql_options_0 FROM t", "reserved"),
+        (f"{CLAUSE} COUNT(*) FROM t WHERE '_dpsql_options' = '0'", "reserved"),
+        ("SELECT SUM(n, contribution_bounds_per_group => (0, 3)) FROM t", "contribution_bounds_per_group"),
+        ("SELECT SUM(n, report_format => 'JSON') FROM t", "report_format"),
+        ("SELECT SUM(n, foo => 3) FROM t", "foo"),
+        ("SELECT COUNT(*, contribution_bounds_per_row => (0, 3)) FROM t", "COUNT has no"),
+        ("SELECT SUM(n, contribution_bounds_per_row => 3) FROM t", "pair of bounds"),
+        ("SELECT SUM(n, contribution_bounds_per_row => (1, 2, 3)) FROM t", "pair of bounds"),
+        ("SELECT SUM(contribution_bounds_per_row => (1, 2)) FROM t", "pair of bounds"),
+        ("SELECT SUM(n, contribution_bounds_per_row => (3, 1)) FROM t", "above the upper"),
+        ("SELECT SUM(n, contribution_bounds_per_row => (n, 10)) FROM t", "written out"),
+        ("SELECT SUM(note, contribution_bounds_per_row => (0, 10)) FROM t", "compares text"),
+        ("SELECT SUM(CLIP(n, 1)) FROM t", "three arguments"),
+        ("SELECT foo => 1 FROM t", "foo"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(made: Bench, sql: str, named: str) -> None:
+    before = len(made.ledger.charges)
+    with pytest.raises(Error, match=named) as refused:
+        made.ask(sql)
+    assert refused.value.sqlstate not in ("XX000", "58000")
+    assert refused.value.position is None or 0 <= refused.value.position <= len(sql)
+    assert len(made.ledger.charges) == before
+
+
+def test_a_unit_column_that_could_tell_rows_apart_is_right(made: Bench) -> None:
+    assert made.ask(f"{CLAUSE} OPTIONS(privacy_unit_column = big) COUNT(*) FROM t").rows == [(3,)]
+    assert made.ask(f"{CLAUSE} OPTIONS(privacy_unit_column = q.b) COUNT(*) FROM (SELECT big AS b FROM t) AS q").rows
+
+
+def test_all_together_stay_below_the_ceiling() -> None:
+    policy = make_policy(grammar.TABLES)
+    object.__setattr__(policy.privacy, "max_epsilon", Fraction(3))
+    made = bench(policy, grammar.TYPES, ZeroNoise())
+    half = f"{CLAUSE} OPTIONS(epsilon = 1.5) COUNT(*) FROM t"
+    made.ask(f"{half} UNION ALL {half}", 1)
+    assert made.ledger.charges == [3]
+    for more in (f"{half} UNION ALL {half} UNION ALL SELECT COUNT(*) FROM t", half.replace("1.5", "3.1")):
+        with pytest.raises(InvalidParameter, match="max_epsilon 3"):
+            made.ask(more, 1)
+    assert made.ledger.charges == [3]
+
+
+def test_explain_shows_each_release_with_its_epsilon(made: Bench) -> None:
+    bounded = "SUM(n, contribution_bounds_per_row => (0, 3))"
+    sql = f"SELECT COUNT(*) FROM t UNION ALL {CLAUSE} OPTIONS(epsilon = 0.5) {bounded} FROM t"
+    text = "\n".join(row[0] for row in made.ask(f"EXPLAIN {sql}", 1).rows)
+    assert "epsilon 1.5, charged 1.5" in text
+    assert "release 1 of t: 1 group, epsilon 0.5" in text
+    assert "SUM(CLIP(n, 0, 3)): ±18 at 95 %, bounds [0, 3]" in text
+
+
+def test_no_row_moves_a_release_by_more_than_its_own_epsilon() -> None:
+    made = bench(make_policy(grammar.TABLES), grammar.TYPES, RecordingNoise())
+    sql = (
+        f"{CLAUSE} OPTIONS(epsilon = 0.5) SUM(big, contribution_bounds_per_row => (100, 110)), COUNT(*) FROM t "
+        f"UNION ALL {CLAUSE} OPTIONS(epsilon = 0.25) AVG(z, contribution_bounds_per_row => (-3, 7)), COUNT(z) FROM t"
+    )
+    plan = made.session.plan(sql, epsilon=9).plan
+    made.engine.set_rows("t", [])
+    without = record(made, sql, 9)
+    for victim in grammar.all_extremes():
+        made.engine.set_rows("t", [victim])
+        assert realised_loss(plan, without, record(made, sql, 9)) <= Fraction("0.75")
