@@ -97,7 +97,7 @@ def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
     half_width = per_row = None
     if number.way.half_width is not None:
         half_width = number.way.half_width(1 / basis.epsilon, grid, LEVEL)
-    elif number.way.half_widths is not None:
+    elif number.way.interval is not None:
         per_row = _mean_half_width(basis)
     facts: dict[str, Any] = {
         "call": str(number.call.text),

@@ -212,7 +212,7 @@ def _number(value: list[Token]) -> Fraction:
     if digits.strip("0.") == "":
         return Fraction(0)
     signs = _text(value).removesuffix(digits)
-    return parse_epsilon(digits) * (-1) ** signs.count("-")
+    return -parse_epsilon(digits) if signs.count("-") % 2 else parse_epsilon(digits)
 
 
 def _epsilon(value: list[Token]) -> Fraction:

@@ -16,7 +16,7 @@ from dpsql import aggregates
 from dpsql.aggregates.aggregate import INDEXED, NO_GRID, SQUARED, Basis, Grid, Way
 from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE
 from dpsql.errors import InvalidParameter, UnsupportedQuery
-from dpsql.expressions import Typed
+from dpsql.expressions import Typed, position_of
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.sensitivity import Part, joint_bound
@@ -175,6 +175,14 @@ def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
     numbers = tuple(
         NumberPlan(call, index, way) for call, (index, way) in zip(query.calls, choice.numbers, strict=True)
     )
+    for asked, _ in query.intervals:
+        if not numbers[asked].way.has_interval:
+            call = numbers[asked].call
+            raise UnsupportedQuery(
+                f"the interval of {call.text} isn't known",
+                hint="intervals are known of COUNT, SUM and AVG",
+                position=position_of(call.text.node),
+            )
     return ReleasePlan(query, bases, numbers, epsilon)
 
 

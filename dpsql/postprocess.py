@@ -159,7 +159,7 @@ class Scratch:
 
 
 _MISSING = re.compile(r'(?:Referenced column |does not have a column named )"([^"]+)"')
-_INTERNAL = ("_dpsql_release_", "key_", "number_", "half_width_")
+_INTERNAL = ("_dpsql_release_", "key_", "number_", "half_width_", "interval_")
 
 
 def _binding_error(error: duckdb.Error, tree: exp.Expr) -> DatabaseError:

@@ -108,7 +108,8 @@ class Call:
 class ReleaseQuery:
     """One SELECT that aggregates private rows.
 
-    epsilon  what it asks for itself; None: a share of the statement's
+    epsilon    what it asks for itself; None: a share of the statement's
+    intervals  (index of a call, level) of each interval that is asked for
     """
 
     table: Table
@@ -116,6 +117,7 @@ class ReleaseQuery:
     keys: tuple[Key, ...]
     calls: tuple[Call, ...]
     epsilon: Fraction | None = None
+    intervals: tuple[tuple[int, Fraction], ...] = ()
 
     @property
     def cells(self) -> int:
@@ -155,3 +157,8 @@ def number_name(index: int) -> str:
 
 def half_width_name(index: int) -> str:
     return f"half_width_{index}"
+
+
+def interval_names(index: int) -> tuple[str, str]:
+    """The columns of an interval's lower and upper ends."""
+    return f"interval_low_{index}", f"interval_high_{index}"

@@ -8,14 +8,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.aggregates.aggregate import Integers
-from dpsql.aggregates.numbers import INT64_MAX, largest
+from dpsql.aggregates.aggregate import INT64_MAX, Integers
+from dpsql.aggregates.numbers import largest
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.privacy.noise import NoiseSource
 from dpsql.privacy.sensitivity import Part
-from dpsql.query import KeyDomain, half_width_name, key_name, number_name
+from dpsql.query import KeyDomain, half_width_name, interval_names, key_name, number_name
 from dpsql.rewrite.inner import KINDS, Inner
 
 Column = npt.NDArray[Any]
@@ -54,9 +54,14 @@ def release(
         if number.call.aggregate == "count" and counts == "clamp":
             values = np.maximum(values, 0)
         columns[number_name(index)] = values
-        if number.way.half_widths is not None:
-            scale = 1 / basis.epsilon
-            columns[half_width_name(index)] = number.way.half_widths(parts, scale, basis.grid, LEVEL)
+        if number.way.interval is not None:
+            low, high = number.way.interval(parts, 1 / basis.epsilon, basis.grid, LEVEL)
+            columns[half_width_name(index)] = np.maximum(np.maximum(values - low, high - values), 0.0)
+    for index, (asked, level) in enumerate(plan.query.intervals):
+        number = plan.numbers[asked]
+        basis, parts = plan.bases[number.basis], noisy[number.basis]
+        ends = number.way.ends(parts, 1 / basis.epsilon, basis.grid, float(level))
+        columns |= dict(zip(interval_names(index), ends, strict=True))
     return NoisyRows(columns)
 
 

@@ -28,7 +28,7 @@ from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
 from dpsql.privacy.noise import NoiseSource, SystemNoise
-from dpsql.query import half_width_name, key_name, number_name, release_name
+from dpsql.query import half_width_name, interval_names, key_name, number_name, release_name
 from dpsql.release import LEVEL, NoisyRows, key_columns, listed, release
 from dpsql.result import Privacy, Result, ResultColumn
 from dpsql.rewrite.inner import Inner, inner_query
@@ -347,6 +347,8 @@ def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
     types = {key_name(i): _KEY_TYPES.get(k.domain.kind, "") for i, k in enumerate(release_plan.query.keys)}
     for i, number in enumerate(release_plan.numbers):
         types |= {number_name(i): _number_type(number), half_width_name(i): "DOUBLE"}
+    for i, (asked, _) in enumerate(release_plan.query.intervals):
+        types |= dict.fromkeys(interval_names(i), types[number_name(asked)])
     names = tuple(item.alias_or_name for item in tree.expressions)
     return Outer("", None, names, tuple(types[c] for c in columns), columns)
 
@@ -358,8 +360,11 @@ def _sample(plan: ReleasePlan) -> NoisyRows:
     for index, number in enumerate(plan.numbers):
         integer = _number_type(number) == "BIGINT"
         columns[number_name(index)] = np.ones(rows, dtype=np.int64 if integer else np.float64)
-        if number.way.half_widths is not None:
+        if number.way.interval is not None:
             columns[half_width_name(index)] = np.ones(rows, dtype=np.float64)
+    for index, (asked, _) in enumerate(plan.query.intervals):
+        for name in interval_names(index):
+            columns[name] = columns[number_name(asked)]
     return NoisyRows(columns)
 
 

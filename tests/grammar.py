@@ -148,7 +148,8 @@ _TEXT = {
     """,
     "dec": """
         {dec} + {dec} | {dec} - {int} | {dec} * {dec} | -{dec} | ABS({dec}) | {dec} * 1.25 | {int} + 0.5
-        CASE WHEN {bool} THEN {dec} ELSE 0 END | COALESCE({dec}, {int}) | CLIP({dec}, -1.5, 60) | CAST({num} AS DECIMAL(10, 2))
+        CASE WHEN {bool} THEN {dec} ELSE 0 END | COALESCE({dec}, {int}) | CAST({num} AS DECIMAL(10, 2))
+        CLIP({dec}, -1.5, 60)
         CAST({num} AS DECIMAL(4, 3)) | CAST({num} AS DECIMAL) | LEAST({dec}, 3.14159) | NULLIF({dec}, 0)
     """,
     "bool": """

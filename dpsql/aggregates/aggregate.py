@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -105,6 +106,9 @@ INDEXED = SQUARED | {Basis.SUM, Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS}
 
 Noisy = Mapping[str, Integers]
 """A basis's noisy parts by name."""
+Ends = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""Lower and upper ends of intervals."""
+INT64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +128,32 @@ class Way:
     variance     of the number at ε = 1, relative to what one row can add at most (squared): compares ways
     combine      noisy parts and grid to the numbers (int64 or float64), one per key
     half_width   (1/ε, grid, level) to the half-width of the number's interval, None where it depends on the answer
-    half_widths  the same for each number, from the noisy parts, where it does
+    interval     where it does: (noisy parts, 1/ε, grid, level) to the lower and the upper end for each number
+
+    An interval holds the exact number, of clipped values, in `level` of all releases. Without either none is known.
     """
 
     basis: Basis
     variance: float
     combine: Callable[[Noisy, Grid], npt.NDArray[Any]]
     half_width: Callable[[Fraction, Grid, float], float] | None
-    half_widths: Callable[[Noisy, Fraction, Grid, float], npt.NDArray[np.float64]] | None = None
+    interval: Callable[[Noisy, Fraction, Grid, float], Ends] | None = None
+
+    @property
+    def has_interval(self) -> bool:
+        return self.half_width is not None or self.interval is not None
+
+    def ends(self, noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> Ends:
+        """The ends of each number's interval, of the type of the numbers, whole ones rounded outward."""
+        if self.interval is not None:
+            return self.interval(noisy, scale, grid, level)
+        assert self.half_width is not None
+        values, width = self.combine(noisy, grid), self.half_width(scale, grid, level)
+        if values.dtype == np.float64:
+            return values - width, values + width
+        whole, far = values.astype(object), math.ceil(width)
+        low, high = np.maximum(whole - far, -INT64_MAX), np.minimum(whole + far, INT64_MAX)
+        return low.astype(np.int64), high.astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

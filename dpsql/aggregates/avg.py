@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, one_argument
+from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Ends, Grid, Noisy, Way, one_argument
 from dpsql.aggregates.numbers import bernstein_double, bernstein_total, endpoint_total, largest, row_total
 from dpsql.aggregates.sum import bounded_number
 from dpsql.expressions import Compiler, Typed
@@ -60,19 +60,55 @@ def _quantiles(level: float, middle: bool) -> tuple[npt.NDArray[np.float64], npt
     return steps, np.array([two_laplace_quantile(float(s), float(1.0 - s), level) for s in steps])
 
 
-def _half_widths(noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> npt.NDArray[np.float64]:
-    """q(θ)/n at the answer θ, q the quantile of |(θ − L)X + (U − θ)Y| for two Laplace(1/ε): see interval.py.
+_AT_ONCE = 8_192
+"""Means whose intervals are worked out together: each takes a row of the grid."""
 
-    Never more than the bounds are apart: beyond that, and where there seems to be no row, it says nothing.
+
+def _interval(noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> Ends:
+    """The ends of the means θ that the noise makes plausible: {θ : |Σ of (x − θ) over the rows, noisy| ≤ q(θ)}.
+
+    With s the place of θ between the bounds, N the noisy number of rows and B that of the upper bound, the noisy sum
+    is B − s·N in units of the bounds' distance. At the true mean it is pure noise, so it exceeds its own quantile
+    q(s) in 1 − level of all releases, whatever the data (Fieller 1954). Where nothing is plausible, or no row, the
+    ends are the bounds.
     """
-    share = _share(noisy, grid)
+    steps, quantiles = _quantiles(level, "middle" in noisy)
     total, unit = row_total(noisy, grid)
     rows = total.astype(np.float64) / unit
-    width = float(grid.upper - grid.lower)
-    widths: npt.NDArray[np.float64] = (
-        width * float(scale) * np.interp(share, *_quantiles(level, "middle" in noisy)) / np.maximum(rows, 1.0)
-    )
-    return np.where(rows < 1.0, width, np.minimum(widths, width))
+    upper = bernstein_double(noisy).astype(np.float64) / (2 * unit) if "middle" in noisy else noisy["high"] / unit
+    limits = float(scale) * quantiles
+    found = [
+        _plausible(rows[i : i + _AT_ONCE], upper[i : i + _AT_ONCE].astype(np.float64), steps, limits)
+        for i in range(0, len(rows), _AT_ONCE)
+    ] or [(rows, rows)]
+    low, high = (np.concatenate(ends) for ends in zip(*found, strict=True))
+    lower, width = float(grid.lower), float(grid.upper) - float(grid.lower)
+    return lower + width * low, lower + width * high
+
+
+def _plausible(
+    rows: npt.NDArray[np.float64],
+    upper: npt.NDArray[np.float64],
+    steps: npt.NDArray[np.float64],
+    limits: npt.NDArray[np.float64],
+) -> Ends:
+    """The least and the greatest s in [0, 1] with |upper − s·rows| ≤ limit(s), limit linear between the steps."""
+    middle = upper[:, None] - rows[:, None] * steps
+    least, greatest = np.full(len(rows), 2.0), np.full(len(rows), -1.0)
+    inside = np.abs(middle) <= limits
+    for end, side in ((least, np.minimum), (greatest, np.maximum)):
+        empty = 2.0 if end is least else -1.0
+        at_steps = np.where(inside, steps, empty)
+        side(end, at_steps.min(axis=1) if end is least else at_steps.max(axis=1), out=end)
+        for edge in (middle - limits, middle + limits):
+            before, after = edge[:, :-1], edge[:, 1:]
+            crosses = (before > 0) != (after > 0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                place = steps[:-1] + np.diff(steps) * before / (before - after)
+            places = np.where(crosses, place, empty)
+            side(end, places.min(axis=1) if end is least else places.max(axis=1), out=end)
+    nowhere = greatest < least
+    return np.where(nowhere, 0.0, least), np.where(nowhere, 1.0, greatest)
 
 
 def _constant(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
@@ -83,8 +119,8 @@ def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
     if not grid.cells:
         return (Way(Basis.PRESENT, 0.0, _constant, lambda scale, grid, level: 0.0),)
     return (
-        *(Way(basis, 8.0, _combine, None, _half_widths) for basis in (Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS)),
-        *(Way(basis, 10.0, _combine, None, _half_widths) for basis in (Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS)),
+        *(Way(basis, 8.0, _combine, None, _interval) for basis in (Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS)),
+        *(Way(basis, 10.0, _combine, None, _interval) for basis in (Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS)),
     )
 
 

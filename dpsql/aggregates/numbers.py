@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.aggregates.aggregate import Grid, Integers, Noisy
+from dpsql.aggregates.aggregate import INT64_MAX, Grid, Integers, Noisy
 
-INT64_MAX = 2**63 - 1
 FEW = 64
 
 

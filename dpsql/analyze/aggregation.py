@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -14,8 +15,9 @@ from dpsql.expressions import Compiler, Shown, narrow, position_of, refuse, show
 from dpsql.expressions.literals import cast
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.googlesql import ReleaseOptions
+from dpsql.names import output_name
 from dpsql.policy import Kind
-from dpsql.query import Call, Key, Measure, ReleaseQuery, key_name, number_name, release_name
+from dpsql.query import Call, Key, Measure, ReleaseQuery, interval_names, key_name, number_name, release_name
 
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
@@ -25,6 +27,20 @@ from dpsql.analyze.relations import Derived, Environment, check_limits, children
 from dpsql.analyze.resolution import Scope
 
 MAX_KEYS = 30
+INTERVAL_ENDS = ("dp_interval_low", "dp_interval_high")
+LEVEL = Fraction(95, 100)
+
+
+def interval_level(node: exp.Expr, argument: exp.Expr) -> Fraction:
+    """The level that an interval is asked for: a number between 0 and 1, written out."""
+    text = argument.name if isinstance(argument, exp.Literal) and not argument.args.get("is_string") else ""
+    try:
+        level = Fraction(text) if len(text) < 40 else Fraction(0)
+    except (ValueError, ZeroDivisionError):
+        level = Fraction(0)
+    if not Fraction(1, 100) <= level <= 1 - Fraction(1, 10**9):
+        raise refuse(argument, f"the level of {show(node)} must be a number from 0.01 to below 1", "write 0.95")
+    return level
 
 
 def aggregate_calls(node: exp.Select) -> Iterator[exp.Expr]:
@@ -69,6 +85,7 @@ class ReleaseBuilder:
     where: list[exp.Expr] = field(init=False)
     keys: list[tuple[exp.Expr, Key]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    intervals: list[tuple[int, Fraction]] = field(default_factory=list)
     aliases: dict[str, exp.Expr] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,6 +115,7 @@ class ReleaseBuilder:
             tuple(k for _, k in self.keys),
             tuple(self.calls),
             None if options is None else options.epsilon,
+            tuple(self.intervals),
         )
         if len(self.keys) > MAX_KEYS:
             message = f"GROUP BY has {len(self.keys)} keys; at most {MAX_KEYS} are allowed"
@@ -218,6 +236,8 @@ class ReleaseBuilder:
             return key
         if aggregates.is_aggregate(node):
             return self._call_column(node)
+        if isinstance(node, exp.Anonymous) and node.name.lower() in INTERVAL_ENDS:
+            return self._interval_column(node)
         if isinstance(node, exp.Window):
             return self._window(node, again)
         if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
@@ -225,6 +245,8 @@ class ReleaseBuilder:
         if isinstance(node, exp.Column):
             if aliases and not node.table and node.name.lower() in self.aliases:
                 return node.copy()
+            if (named := self._lateral_alias(node)) is not None:
+                return exp.Paren(this=again(named))
             raise self._ungrouped(node)
         return rebuilt(node, again)
 
@@ -256,6 +278,19 @@ class ReleaseBuilder:
                 return cast(column, f"DECIMAL({kind.precision}, {kind.scale})")
         return None
 
+    def _lateral_alias(self, node: exp.Column) -> exp.Expr | None:
+        """What an earlier column of the SELECT list is called: `SELECT COUNT(*) AS n, n + 1`."""
+        if node.table or self.scope.lookup(node) is not None:
+            return None
+        for item in self.node.expressions:
+            if any(part is node for part in item.walk()):
+                return None
+            if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
+                self.scope.size.add(sum(1 for _ in item.walk()))
+                named: exp.Expr = item.this
+                return named
+        return None
+
     def _ungrouped(self, node: exp.Column) -> Exception:
         if self.scope.lookup(node) is None:
             return self.scope.unknown(node)
@@ -267,15 +302,50 @@ class ReleaseBuilder:
             position=position_of(node),
         )
 
+    # -------------------------------------------------------------------- intervals
+
+    def _interval_column(self, node: exp.Anonymous) -> exp.Expr:
+        """DP_INTERVAL_LOW(n) and DP_INTERVAL_HIGH(n, 0.9): an end of the interval of an aggregate of this SELECT.
+
+        Privacy: it follows from the noisy sums and the noise's law alone, so it is post-processing and free.
+        """
+        if not 1 <= len(node.expressions) <= 2:
+            raise refuse(node, f"{show(node)} needs an alias and perhaps a level", f"write {node.name}(n, 0.95)")
+        number = self._call_number(self._interval_of(node, node.expressions[0]))
+        level = interval_level(node, node.expressions[1]) if len(node.expressions) == 2 else LEVEL
+        wanted = (number, level)
+        if wanted not in self.intervals:
+            self.intervals.append(wanted)
+        names = interval_names(self.intervals.index(wanted))
+        return exp.column(names[INTERVAL_ENDS.index(node.name.lower())], quoted=True)
+
+    def _interval_of(self, node: exp.Expr, argument: exp.Expr) -> exp.Expr:
+        """The aggregate that an interval is asked of, by alias or written out."""
+        found: exp.Expr | None = unparenthesised(argument)
+        if isinstance(found, exp.Column) and not found.table:
+            unnamed = {output_name(e).lower(): e for e in self.node.expressions if not isinstance(e, exp.Alias)}
+            found = self.aliases.get(found.name.lower()) or unnamed.get(found.name.lower())
+        found = None if found is None else unparenthesised(found)
+        if found is None or not aggregates.is_aggregate(found):
+            known = [e.alias for e in self.node.expressions if aggregates.is_aggregate(unparenthesised(e.unalias()))]
+            known = [name for name in known if name]
+            hint = f"write {node.name}({known[0]})" if known else f"SELECT COUNT(*) AS n, {node.name}(n) FROM …"
+            raise refuse(argument, f"{show(argument)} is not an aggregate of this SELECT as it stands", hint)
+        return found
+
     # -------------------------------------------------------------------- aggregate calls
 
     def _call_column(self, node: exp.Expr) -> exp.Expr:
+        return exp.column(number_name(self._call_number(node)), quoted=True)
+
+    def _call_number(self, node: exp.Expr) -> int:
+        """The number of an aggregate call among the distinct ones of this SELECT."""
         call = self._call(node)
         for index, known in enumerate(self.calls):
             if known.aggregate == call.aggregate and known.measure.identity == call.measure.identity:
-                return exp.column(number_name(index), quoted=True)
+                return index
         self.calls.append(call)
-        return exp.column(number_name(len(self.calls) - 1), quoted=True)
+        return len(self.calls) - 1
 
     def _call(self, node: exp.Expr) -> Call:
         shape = aggregates.read_call(node)

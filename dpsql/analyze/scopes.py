@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from dpsql.analyze.aggregation import ReleaseBuilder, aggregate_calls, lists_keys
+from dpsql.analyze.aggregation import INTERVAL_ENDS, ReleaseBuilder, aggregate_calls, lists_keys
 from dpsql.analyze.filters import compiler_of
 from dpsql.analyze.relations import (
     Derived,
@@ -283,6 +283,11 @@ class Analyzer:
             return exp.Subquery(this=self.derived(node.this, self._with(node, env)[0]))
         if isinstance(node, exp.Table):
             raise refuse(node, f"{show(node)} isn't supported in an expression")
+        if isinstance(node, exp.Anonymous) and node.name.lower() in INTERVAL_ENDS:
+            raise refuse(
+                node, f"{show(node)} stands in a SELECT that aggregates no private table",
+                f"write it beside the aggregate: SELECT COUNT(*) AS n, {node.name}(n) FROM …",
+            )  # fmt: skip
         return self._derived_node(node, env)
 
     def _derived_node(self, node: exp.Expr, env: Environment, skip: tuple[str, ...] = ()) -> exp.Expr:

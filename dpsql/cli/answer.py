@@ -34,6 +34,12 @@ def answer(result: Result, form: Format, style: Style, *, half_widths: bool = Fa
             return _json(result)
 
 
+def error_note(result: Result) -> str:
+    """`± at 95 %`: what the errors in a table mean; "" where it has none."""
+    percent = f"{Fraction(str(result.privacy.level)) * 100}"
+    return f"± at {percent} %" if any(map(_has_width, result.columns)) else ""
+
+
 def cost(privacy: Privacy) -> str:
     """`charged ε 0.5, 3.5 left`."""
     charged = f"charged ε {decimal_text(privacy.epsilon_charged)}" if privacy.epsilon_charged else "nothing charged"
@@ -52,12 +58,19 @@ def _table(result: Result, style: Style) -> str:
         values = [row[index] for row in result.rows]
         widths = _widths(column, len(values))
         heads.append(Head(column.name, _is_number(column)))
-        columns.append([_shown(v, w, separators) for v, w in zip(values, widths, strict=True)])
+        cells = [_shown(v, w, separators) for v, w in zip(values, widths, strict=True)]
         if _has_width(column):
-            heads.append(Head(f"± {result.privacy.level:.0%}".replace("%", " %"), True))
-            columns.append([_shown_width(v, w, separators) for v, w in zip(values, widths, strict=True)])
+            errors = [_shown_width(v, w, separators) for v, w in zip(values, widths, strict=True)]
+            cells = _with_errors(cells, errors)
+        columns.append(cells)
     rows = [[column[i] for column in columns] for i in range(len(result.rows))]
     return table(heads, rows, style)
+
+
+def _with_errors(cells: list[str], errors: list[str]) -> list[str]:
+    """`1,250 ± 3`, the signs below one another; without the second part where no error is known."""
+    longest = max(map(len, errors), default=0)
+    return [f"{c} ± {e:>{longest}}" if e else c + " " * (longest + 3) for c, e in zip(cells, errors, strict=True)]
 
 
 def _is_number(column: ResultColumn) -> bool:
@@ -104,7 +117,7 @@ def _decimals(half_width: float) -> int:
 
 def _shown_width(value: Any, half_width: float | None, separators: bool) -> str:
     """A half-width, rounded up, with as many decimals as its number."""
-    if half_width is None or not math.isfinite(half_width):
+    if half_width is None or not math.isfinite(half_width) or value is None or value != value:
         return ""
     decimals = 0 if isinstance(value, int) or half_width <= 0 else _decimals(half_width)
     rounded = Fraction(math.ceil(Fraction(half_width) * 10**decimals), 10**decimals)

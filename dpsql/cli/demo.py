@@ -20,7 +20,7 @@ ANALYST = "alice"
 INTRODUCTION = f"""\
 1000 people of the US census (PUMS), each row one person whom the answers protect. The policy
 {POLICY.name} allows alice ε 5 a month; each query here asks for ε 0.5.
-± 95 %: the exact number lies within answer ± that in 95 % of all answers. Noise is fresh in every run.
+±: the exact number lies within answer ± that in 95 % of all answers. Noise is fresh in every run.
 """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dpsql.cli.answer import answer, cost
+from dpsql.cli.answer import answer, cost, error_note
 from dpsql.cli.arguments import analyst, parameters, statement
 from dpsql.cli.errors import OK
 from dpsql.cli.output import Output, say
@@ -32,7 +32,8 @@ def query(arguments: argparse.Namespace) -> int:
         finally:
             session.close()
         text = answer(result, arguments.format, output.style, half_widths=arguments.half_widths)
-        note = f"{cost(result.privacy)}\n"
+        meaning = error_note(result) if arguments.format in ("table", "markdown") else ""
+        note = "; ".join(filter(None, (cost(result.privacy), meaning))) + "\n"
         under_table = arguments.format == "table" and output.is_stdout
         try:
             output.write(text + note if under_table else text)

@@ -212,7 +212,7 @@ def with_half_widths(plan: Plan) -> tuple[exp.Expr, tuple[tuple[int, int], ...]]
     wanted = tuple(
         (position, number)
         for position, number in direct_numbers(root)
-        if plan.releases[release].numbers[number].way.half_widths is not None
+        if plan.releases[release].numbers[number].way.interval is not None
     )
     if not wanted:
         return root, ()

@@ -1,0 +1,140 @@
+"""DP_INTERVAL_LOW and DP_INTERVAL_HIGH: what they are asked of, what they cost (nothing), and that they cover."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sqlglot import exp
+
+from dpsql.aggregates.aggregate import Basis, Grid
+from dpsql.aggregates.avg import AGGREGATE as AVG
+from dpsql.errors import Error
+from dpsql.expressions.compiler import Typed
+from dpsql.policy import ColumnType, Kind
+from dpsql.privacy.noise import SystemNoise
+from dpsql.valueset import Interval, ValueSet
+from tests import grammar
+from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, make_policy, record
+from tests.seeded import SeededBytes
+
+
+def _row(**values: str) -> tuple[str, ...]:
+    plain = {name: options[-1] for name, options in grammar.WITHIN.items()}
+    return tuple({**plain, **values}[name] for name in grammar.COLUMNS)
+
+
+@pytest.fixture(scope="module", params=["duckdb", "postgres", "bigquery", "spark"])
+def made(request: pytest.FixtureRequest) -> Bench:
+    found = bench(make_policy(grammar.TABLES, dialect=request.param), grammar.TYPES, ZeroNoise())
+    found.engine.set_rows("t", [_row(n="4", x="100"), _row(n="6", x="300", k="1")])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(c), DP_INTERVAL_HIGH(c) FROM t", [(2, -1, 5)]),
+        ("SELECT COUNT(*) AS c, dp_interval_low(C, 0.5) AS a, DP_INTERVAL_HIGH(c, 0.99) AS b FROM t", [(2, 1, 6)]),
+        ("SELECT DP_INTERVAL_HIGH(COUNT(*)) - DP_INTERVAL_LOW(COUNT(*)) AS w FROM t", [(6,)]),
+        ("SELECT SUM(n), DP_INTERVAL_HIGH(sum) FROM t", [(10, 40)]),
+        ("SELECT k, COUNT(*) AS c, DP_INTERVAL_LOW(c) AS lo FROM t GROUP BY k HAVING DP_INTERVAL_HIGH(c) > 3 "
+         "ORDER BY lo, k", [(1, 1, -2), (3, 1, -2)]),
+        ("SELECT SUM(c) AS s, MAX(hi) AS m FROM (SELECT k, COUNT(*) AS c, DP_INTERVAL_HIGH(c) AS hi FROM t GROUP BY k) "
+         "AS q", [(2, 4)]),
+        ("SELECT (COUNT(*)) AS c, DP_INTERVAL_LOW(c) FROM t", [(2, -1)]),
+        ("SELECT COUNT(*) AS total, total + 1 AS r, DP_INTERVAL_LOW(total) - 1 AS q FROM t", [(2, 3, -2)]),
+    ],
+)  # fmt: skip
+def test_the_ends_of_an_interval(made: Bench, sql: str, rows: list) -> None:
+    answer = made.ask(sql, 1)
+    assert answer.rows == rows
+    assert all(column.type in ("BIGINT", "HUGEINT", "INTEGER", "INT128") for column in answer.columns)
+
+
+def test_a_mean_lies_in_its_interval_and_this_in_the_bounds(made: Bench) -> None:
+    ((mean, low, high, narrow),) = made.ask(
+        "SELECT AVG(x) AS m, DP_INTERVAL_LOW(m), DP_INTERVAL_HIGH(m), DP_INTERVAL_LOW(m, 0.5) FROM t", 50
+    ).rows
+    assert -1000 <= low < narrow < mean < high <= 5000
+    assert mean == pytest.approx(200, abs=1)
+
+
+def test_they_cost_nothing_and_add_no_noise(made: Bench) -> None:
+    plain = made.session.plan("SELECT COUNT(*) AS c, AVG(n) AS m FROM t", epsilon=1).plan
+    asked = "SELECT COUNT(*) AS c, AVG(n) AS m, DP_INTERVAL_LOW(c) AS a, DP_INTERVAL_HIGH(m, 0.9) AS b FROM t"
+    more = made.session.plan(asked, epsilon=1).plan
+    assert more.charge == plain.charge
+    parts = [(basis.basis, basis.parts, basis.epsilon) for basis in plain.releases[0].bases]
+    assert [(basis.basis, basis.parts, basis.epsilon) for basis in more.releases[0].bases] == parts
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(x) FROM t", "x is not an aggregate"),
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(nothing) FROM t", "nothing is not an aggregate"),
+        ("SELECT COUNT(*) + 1 AS c, DP_INTERVAL_LOW(c) FROM t", "c is not an aggregate"),
+        ("SELECT k AS c, DP_INTERVAL_LOW(c), COUNT(*) FROM t GROUP BY k", "c is not an aggregate"),
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(t.c) FROM t", "is not an aggregate"),
+        ("SELECT VARIANCE(n) AS v, DP_INTERVAL_LOW(v) FROM t", "isn't known"),
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(c, 95) FROM t", "level"),
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(c, 1) FROM t", "level"),
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(c, n) FROM t", "level"),
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(c, '0.9') FROM t", "level"),
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW() FROM t", "needs an alias"),
+        ("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(c, 0.9, 1) FROM t", "needs an alias"),
+        ("SELECT DP_INTERVAL_LOW(c) FROM (SELECT COUNT(*) AS c FROM t) AS q", "aggregates no private table"),
+        ("SELECT COUNT(*) AS c FROM t WHERE DP_INTERVAL_LOW(c) > 3", "DP_INTERVAL_LOW"),
+        ("SELECT SUM(DP_INTERVAL_LOW(n)) AS c FROM t", "DP_INTERVAL_LOW"),
+        ("SELECT DP_INTERVAL_LOW(1)", "aggregates no private table"),
+    ],
+)
+def test_what_has_no_interval_is_refused(made: Bench, sql: str, named: str) -> None:
+    with pytest.raises(Error, match=f"(?i){named}") as refused:
+        made.session.plan(sql, epsilon=1)
+    assert refused.value.hint
+
+
+def test_intervals_depend_on_noisy_numbers_alone() -> None:
+    made = bench(make_policy(grammar.TABLES), grammar.TYPES, RecordingNoise())
+    ends = "DP_INTERVAL_LOW(a), DP_INTERVAL_HIGH(a, 0.8), SUM(n) AS s, DP_INTERVAL_LOW(s)"
+    sql = f"SELECT k, AVG(x) AS a, {ends} FROM t GROUP BY k"
+    made.engine.set_rows("t", [])
+    without = record(made, sql)
+    for row in grammar.all_extremes():
+        made.engine.set_rows("t", [row])
+        assert record(made, sql).answer == without.answer
+
+
+def test_a_count_below_zero_keeps_its_interval() -> None:
+    made = bench(make_policy(grammar.TABLES, counts="clamp"), grammar.TYPES, SystemNoise(SeededBytes(5)))
+    rows = [made.ask("SELECT COUNT(*) AS c, DP_INTERVAL_LOW(c) AS a, DP_INTERVAL_HIGH(c) AS b FROM t").rows[0]
+            for _ in range(40)]  # fmt: skip
+    assert all(c >= 0 and b - a == 6 for c, a, b in rows)
+    assert any(a + 3 < 0 == c for c, a, b in rows), "the interval is of the number before it is shown as 0"
+
+
+MEANS = [(20, 0.02), (20, 0.5), (50, 0.98), (400, 0.3)]
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1"])
+@pytest.mark.parametrize(("count", "place"), MEANS)
+@pytest.mark.parametrize("basis", [Basis.ENDPOINTS, Basis.BERNSTEIN])
+def test_a_mean_is_covered_as_promised(count: int, place: float, epsilon: str, basis: Basis) -> None:
+    """In 95 % of releases, from 20 rows on, wherever the mean lies; more where few rows meet much noise.
+
+    The bounds of each level are more than five standard errors of 20,000 releases away from it.
+    """
+    grid = Grid(Fraction(0), Fraction(1), 100)
+    argument = Typed(exp.column("x"), ValueSet(ColumnType(Kind.INTEGER), Interval(grid.lower, grid.upper)))
+    way = next(w for w in AVG.ways(argument, grid) if w.basis is basis)
+    index, draws, noise = round(100 * place), 20_000, SystemNoise(SeededBytes(count))
+    scale = 1 / Fraction(epsilon)
+    noisy = {p.name: count * p.of_row(1, index) + noise.laplace(p.unit * scale, draws) for p in basis.parts(grid)}
+    plenty = count * Fraction(epsilon) >= 20
+    for level, least, most in ((0.95, 0.94, 0.97 if plenty else 0.985), (0.5, 0.48, 0.8)):
+        low, high = way.ends(noisy, scale, grid, level)
+        covered = float(np.mean((low <= index) & (index <= high)))
+        assert least <= covered <= most, covered
