@@ -732,7 +732,7 @@ def test_demo_as_a_process(tmp_path: Path) -> None:
 def test_a_terminal_without_unicode(config: str) -> None:
     done = _run("query", config, COUNT, env={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
-    assert b"+/- 95 %" in done.stdout and b"charged epsilon" in done.stdout
+    assert b"4 +/- 0" in done.stdout and b"charged epsilon" in done.stdout
     assert len({len(line) for line in done.stdout.splitlines()[:-1]}) == 1
 
 
