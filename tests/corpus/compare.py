@@ -19,6 +19,7 @@ from pathlib import Path
 import duckdb
 
 from dpsql.errors import Error, ParseError
+from dpsql.privacy.noise import SystemNoise
 from dpsql.result import Result
 from dpsql.session import Session, open_session
 from tests.corpus import data, plain, queries, reasons, rows, table
@@ -43,8 +44,12 @@ class Tables:
         if dialect not in self._sessions:
             first = self._first
             policy = replace(self.policy, dialect=dialect)
-            self._sessions[dialect] = Session(policy, first.engine, first.ledger, first._noise)
+            self._sessions[dialect] = Session(policy, first.engine, first.ledger, SystemNoise())
         return self._sessions[dialect].execute(sql, epsilon=EPSILON, analyst="corpus")
+
+    def charges(self) -> int:
+        """How many charges the ledger holds."""
+        return self._first.ledger.totals().count
 
     def close(self) -> None:
         self.plain.close()

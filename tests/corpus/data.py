@@ -29,6 +29,7 @@ NAMES = tuple(sorted(path.stem for path in POLICIES.glob("*.yaml")))
 ROWS = {
     "extract.census": 8000,
     "large_user_table": 6000,
+    "library.loans": 5000,
     "orders": 8000,
     "retail_transactions": 6000,
     "table_1": 3000,
@@ -49,6 +50,7 @@ TYPES = {
     Kind.TIMESTAMP: pa.timestamp("us"),
 }
 PUBLIC: Mapping[str, Mapping[str, list[Any]]] = {
+    "branches": {"branch": ["north", "south", "harbour"], "seats": [40, 25, 60]},
     "products": {
         "product_id": [1, 2, 3, 4, 5, 6],
         "name": ["pen", "cup", "hat", "bag", "map", "pen"],

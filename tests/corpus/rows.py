@@ -6,7 +6,6 @@ a SUM of no rows is 0 where plain SQL has NULL, an average or variance of too fe
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -116,8 +115,6 @@ def _near(answer: Any, wanted: Any) -> bool:
     if isinstance(answer, numbers) and isinstance(wanted, numbers):
         a, w = float(answer), float(wanted)
         return a == w or (math.isnan(a) and math.isnan(w)) or math.isclose(a, w, rel_tol=TOLERANCE, abs_tol=1e-9)
-    if isinstance(answer, dt.datetime) and isinstance(wanted, dt.date) and not isinstance(wanted, dt.datetime):
-        return answer == dt.datetime.combine(wanted, dt.time())
     return bool(answer == wanted)
 
 
