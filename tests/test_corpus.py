@@ -200,6 +200,7 @@ def test_a_right_answer_may_differ_in_ways_that_are_meant() -> None:
         ([("a", 2, 1.5), ("b", 1, 2.5)], {"limited": 1}),
         ([], {"limited": 1}),
         ([("b", 1, 9.9)], {"limited": 1}),
+        ([("b", 0, 9.9)], {"limited": 1}),
     ],
 )
 def test_a_wrong_answer_is_seen(answer: list[tuple[object, ...]], changed: dict[str, object]) -> None:
