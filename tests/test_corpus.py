@@ -104,6 +104,14 @@ WITH a AS (SELECT late, COUNT(*) AS n FROM loans GROUP BY late), b AS (SELECT la
 SELECT n, seats FROM (SELECT branch, COUNT(*) AS n FROM loans GROUP BY branch) AS q JOIN branches USING (branch)
 SELECT COUNT(*) - (SELECT COUNT(*) FROM loans WHERE late) AS n FROM loans
 SELECT SUM(days) AS s FROM loans HAVING COUNT(*) > 4
+SELECT VARIANCE(days), STDDEV(days), VAR_POP(fee), STDDEV(renewals) * 2 AS s, COUNT(*) FROM loans
+SELECT branch, (VARIANCE(days)) AS v, AVG(days) FROM loans GROUP BY branch
+SELECT COUNT(DISTINCT reader) AS readers, COUNT(DISTINCT "Title"), COUNT(DISTINCT weight) FROM loans WHERE late
+SELECT branch, COUNT(DISTINCT reader) AS n FROM loans GROUP BY branch HAVING COUNT(DISTINCT reader) > 1650
+SELECT lent, COUNT(DISTINCT days) AS n, SUM(DISTINCT days), AVG(DISTINCT days) FROM loans GROUP BY lent ORDER BY lent
+SELECT renewals, SUM(days), VARIANCE(days), SUM(DISTINCT days), VARIANCE(DISTINCT days) FROM loans GROUP BY renewals
+SELECT SUM(DISTINCT days) AS s FROM loans WHERE branch = 'north' HAVING COUNT(*) > 5
+SELECT SUM(LOG(days + 2) + LN(renewals + 1)) AS s, AVG(LOG(fee + 1)) FROM loans
 SELECT branch, seats + 1 FROM branches ORDER BY seats
 SELECT a FROM (VALUES (1), (2)) AS v (a)
 SELECT "select", SUM("jours de retard"), AVG("größe") FROM returns GROUP BY "select"

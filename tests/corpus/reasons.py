@@ -39,7 +39,7 @@ _PATTERNS = tuple(
         (r"^table .* does not exist", "no table of this name in the project's schemas", "right"),
         (r"^column .* does not exist|not in this FROM clause", "no such column in this place", "right"),
         (r"can't be answered: Referenced table .* not found", "no such column in this place", "right"),
-        (r"join with the private table|^JOINS isn't", "a join with a private table", "later"),
+        (r"join with the private table|JOIN in brackets", "a join with a private table", "later"),
         (r"(UNION|EXCEPT|INTERSECT) over private rows", "a set operation over private rows", "right"),
         (r"DISTINCT …\) isn't supported|DISTINCT inside an aggregate", "DISTINCT inside an aggregate", "gap"),
         (r"the aggregate (MAX|MIN)", "an extreme value is one row's value", "right"),
@@ -48,6 +48,7 @@ _PATTERNS = tuple(
         (r"isn't on the list of expressions allowed|casts .* which isn't|^the date part", "a function that isn't allowed over private rows", "gap"),  # noqa: E501
         (r"floating-point numbers, which can't be group keys", "groups not known beforehand: of floating-point numbers", "later"),  # noqa: E501
         (r"the values of column .* private", "groups not known beforehand: of text without keys", "later"),
+        (r"has no finite set of values that follows", "groups not known beforehand: of an expression", "later"),
         (r"has no finite set of values", "groups not known beforehand: of numbers without bounds", "later"),
         (r"make \d+ groups|has [\d,]+ values; at most", "more groups than can be shown", "right"),
         (r"^TABLESAMPLE", "a sample of private rows", "later"),
@@ -56,6 +57,7 @@ _PATTERNS = tuple(
         (r"needs bounds", "a sum without bounds", "right"),
         (r"appears twice in a subquery", "two columns of one name", "right"),
         (r"isn't a table$|names no column|^DB isn't supported", "no valid query in this dialect", "right"),
+        (r"^AVG\(\*\) isn't supported", "no valid query in this dialect", "right"),
         (r"needs a date$|^\S.* compares \S+ with ", "a value of the wrong type", "right"),
     )
 )  # fmt: skip
