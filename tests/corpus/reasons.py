@@ -1,0 +1,84 @@
+"""Why a query isn't answered, in our own words, and what that says about the product."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+from dpsql.errors import Error
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A class of refusals.
+
+    verdict  of a query that could be answered soundly: right (not with what the policy and the query say), later (once
+             units, joins and key selection are there) or gap (it should be mended)
+    """
+
+    text: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    message: str
+    reason: Reason
+
+
+_PATTERNS = tuple(
+    _Pattern(message, Reason(text, verdict))
+    for message, text, verdict in (
+        (r"returns rows of the private table", "rows of a private table", "right"),
+        (r"^\* stands for private rows", "rows of a private table", "right"),
+        (r"must appear in (the )?GROUP BY", "a column that is neither grouped nor aggregated", "right"),
+        (r"LIMIT over rows", "LIMIT over rows of a private table", "right"),
+        (r"^table .* does not exist", "no table of this name in the project's schemas", "right"),
+        (r"^column .* does not exist|not in this FROM clause", "no such column in this place", "right"),
+        (r"can't be answered: Referenced table .* not found", "no such column in this place", "right"),
+        (r"join with the private table|JOIN in brackets", "a join with a private table", "later"),
+        (r"(UNION|EXCEPT|INTERSECT) over private rows", "a set operation over private rows", "right"),
+        (r"DISTINCT …\) isn't supported|DISTINCT inside an aggregate", "DISTINCT inside an aggregate", "gap"),
+        (r"the aggregate (MAX|MIN)", "an extreme value is one row's value", "right"),
+        (r"the aggregate .* isn't supported", "an aggregate that isn't known", "gap"),
+        (r"RANDOM\(\) isn't supported", "a random value", "right"),
+        (r"isn't on the list of expressions allowed|casts .* which isn't|^the date part", "a function that isn't allowed over private rows", "gap"),  # noqa: E501
+        (r"floating-point numbers, which can't be group keys", "groups not known beforehand: of floating-point numbers", "later"),  # noqa: E501
+        (r"the values of column .* private", "groups not known beforehand: of text without keys", "later"),
+        (r"has no finite set of values that follows", "groups not known beforehand: of an expression", "later"),
+        (r"has no finite set of values", "groups not known beforehand: of numbers without bounds", "later"),
+        (r"make \d+ groups|has [\d,]+ values; at most", "more groups than can be shown", "right"),
+        (r"^TABLESAMPLE", "a sample of private rows", "later"),
+        (r"nests aggregates", "an aggregate of an aggregate", "right"),
+        (r"^a subquery inside an expression over private rows", "a subquery inside an expression over private rows", "later"),  # noqa: E501
+        (r"needs bounds", "a sum without bounds", "right"),
+        (r"appears twice in a subquery", "two columns of one name", "right"),
+        (r"isn't a table$|names no column|^DB isn't supported", "no valid query in this dialect", "right"),
+        (r"^AVG\(\*\) isn't supported", "no valid query in this dialect", "right"),
+        (r"needs a date$|^\S.* compares \S+ with ", "a value of the wrong type", "right"),
+    )
+)  # fmt: skip
+
+NOT_A_QUERY = Reason("a statement that is no query", "right")
+
+
+def refused(error: Error) -> Reason | None:
+    """The class of a refusal; None where nobody has judged its kind yet."""
+    return next((p.reason for p in _PATTERNS if re.search(p.message, error.message)), None)
+
+
+def not_expressible(sql: str) -> Reason:
+    """Why no dialect of the product can say it."""
+    if "WITH DIFFERENTIAL_PRIVACY" in " ".join(sql.upper().split()):
+        return Reason("GoogleSQL's WITH DIFFERENTIAL_PRIVACY", "later")
+    for dialect, text in (("tsql", "brackets or TOP as in T-SQL"), ("mysql", "quotes as in MySQL")):
+        try:
+            trees = sqlglot.parse(sql, read=dialect, error_level=ErrorLevel.IMMEDIATE)
+        except SqlglotError:
+            continue
+        if len(trees) == 1:
+            return Reason(text, "right")
+    return Reason("no valid query in any dialect", "right")
