@@ -989,6 +989,51 @@ def test_any_structure_loads_or_is_refused(folder: Path, values: dict[str, Any],
     loads_or_refuses(folder / "structure.yaml", json.dumps(top).encode())
 
 
+DRAFT = """\
+dpsql: 1
+budget:
+  epsilon: DECIDE
+  analysts: {alice: {epsilon: DECIDE}, bob: DECIDE}
+ledger: DECIDE
+tables:
+  people:
+    source: people.csv
+    unit: DECIDE
+    columns:
+      age: {type: DECIDE, bounds: DECIDE}
+      born: {type: date, bounds: DECIDE}
+      name: {type: text, keys: DECIDE}
+      sex: DECIDE
+"""
+
+
+def test_everything_to_be_decided_is_told_at_once(check: Check) -> None:
+    _, errors = check(DRAFT)
+    places = [(e.message.rpartition("policy.yaml:")[2].split(" is ")[0], e.hint) for e in errors]
+    assert all(e.message.endswith(" is still to be decided") for e in errors)
+    assert [place for place, _ in places] == [
+        "3: budget.epsilon",
+        "4: budget.analysts.alice.epsilon",
+        "4: budget.analysts.bob",
+        "5: ledger",
+        "9: people.unit",
+        "11: people.age.type",
+        "11: people.age.bounds",
+        "12: people.born.bounds",
+        "13: people.name.keys",
+        "14: people.sex",
+    ]
+    hints = dict(places)
+    assert "write unit: row if each row is one person" in hints["9: people.unit"]
+    assert hints["11: people.age.bounds"].startswith("write bounds: [lower, upper], for example bounds: [0, 120]")
+    assert hints["11: people.age.type"].startswith("write type: integer, decimal(p,s), double")
+
+
+def test_decide_is_a_word_like_others_within_values(good: Callable[..., Policy]) -> None:
+    policy = good(with_column("{type: text, keys: [DECIDE, b]}").replace("      x:", "      DECIDE:"))
+    assert policy.tables["people"].columns["decide"].keys == ("DECIDE", "b")
+
+
 @pytest.mark.parametrize(
     "text",
     [
