@@ -450,14 +450,16 @@ def test_no_file_matches(make: Make, tmp_path: Path) -> None:
 @pytest.fixture
 def clinic(tmp_path: Path) -> Path:
     path = tmp_path / "clinic.duckdb"
-    write_database(
-        path,
+    statements = (
         "CREATE TABLE people AS SELECT range::INTEGER AS age, 'x' AS name FROM range(10)",
         "CREATE VIEW v AS FROM people",
+        "COPY (SELECT 1 AS a) TO '{folder}/file.csv'; CREATE VIEW files AS FROM '{folder}/file.csv'",
+        "ATTACH '{folder}/other.duckdb'; CREATE TABLE other.t AS SELECT 1 AS a; CREATE VIEW elsewhere AS FROM other.t",
         "CREATE TABLE odd(a INTEGER, g INTEGER GENERATED ALWAYS AS (a * 2), c VARCHAR COLLATE NOCASE)",
         "CREATE SCHEMA s; CREATE TABLE s.deep AS SELECT 1 AS a",
         "CREATE TABLE regions AS SELECT * FROM (VALUES ('b', 2.50), ('a', 1.25), (NULL, 3)) t(name, rate)",
     )
+    write_database(path, *(statement.replace("{folder}", str(tmp_path)) for statement in statements))
     return path
 
 
@@ -467,8 +469,12 @@ PEOPLE = table("people", "table", "people", column("age", Kind.INTEGER))
 @pytest.mark.parametrize(
     ("source", "name", "kind", "found"),
     [
-        ("v", "age", Kind.INTEGER, "no base table v"),
-        ("nothing", "age", Kind.INTEGER, "no base table nothing"),
+        ("v", "age", Kind.INTEGER, "main.v of {folder}/clinic.duckdb is a view"),
+        ("elsewhere", "a", Kind.INTEGER, "main.elsewhere of {folder}/clinic.duckdb is a view"),
+        ("files", "a", Kind.INTEGER, "main.files of {folder}/clinic.duckdb is a view"),
+        ("nothing", "age", Kind.INTEGER, "has no table main.nothing"),
+        ("deep", "a", Kind.INTEGER, "has no table main.deep"),
+        ("s.people", "age", Kind.INTEGER, "has no table s.people"),
         ("odd", "g", Kind.INTEGER, "GENERATED INTEGER"),
         ("odd", "c", Kind.TEXT, "has a collation"),
         ("people", "name", Kind.INTEGER, "the data have VARCHAR"),
@@ -478,8 +484,30 @@ PEOPLE = table("people", "table", "people", column("age", Kind.INTEGER))
 def test_only_base_tables(make: Make, clinic: Path, source: str, name: str, kind: Kind, found: str) -> None:
     with pytest.raises(PolicyError) as caught:
         make(table("t", "table", source, column(name, kind)), engine=f"duckdb:///{clinic.name}")
-    assert found in caught.value.message
+    assert found.format(folder=clinic.parent) in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ("v", "declare the table that it reads, or make it a table: CREATE TABLE main.v_table AS FROM main.v"),
+        ("deep", "did you mean s.deep?"),
+        ("s.people", "did you mean main.people?"),
+        ("peopel", "did you mean main.people?"),
+        ("nothing", "write the name of a table of the file"),
+    ],
+)
+def test_what_to_write_in_the_place_of_no_table(make: Make, clinic: Path, source: str, hint: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        make(table("t", "table", source, column("a", Kind.INTEGER)), engine=f"duckdb:///{clinic.name}")
+    assert caught.value.hint == hint
+
+
+def test_names_in_quotes(make: Make, clinic: Path) -> None:
+    write_database(clinic, 'CREATE SCHEMA "a.b"; CREATE TABLE "a.b"."c ""d" AS SELECT range AS a FROM range(3)')
+    odd = table("t", "table", '"a.b"."c ""d"', column("a", Kind.INTEGER))
+    assert count(make(odd, engine="duckdb:///clinic.duckdb"), odd) == 3
 
 
 def test_engine_urls(make: Make, clinic: Path, tmp_path: Path) -> None:
