@@ -255,6 +255,12 @@ def test_a_csv_that_does_not_fit_the_policy(make: Make, tmp_path: Path, text: st
     assert caught.value.__context__ is None or CANARY not in str(caught.value.__context__)
 
 
+def test_rows_that_are_no_text_do_not_hide_the_header(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a,s\n1,x\n2,\xff\n3,z\n")
+    t = table("t", "csv", tmp_path / "t.csv", column("a", Kind.INTEGER), column("s", Kind.TEXT))
+    assert values(make(t), t, "a") == [1, 3]
+
+
 def test_csv_globs_are_one_table(make: Make, tmp_path: Path) -> None:
     (tmp_path / "part1.csv").write_text("a,b,more\n1,x,9\nbad,y,9\n")
     (tmp_path / "part2.csv").write_text("B,A\nz,3\nshort\n")
@@ -433,6 +439,35 @@ def test_parquet_types_are_checked(make: Make, tmp_path: Path, sql: str, kind: K
         make(table("t", "parquet", tmp_path / "p.parquet", column("a", kind, line=9)))
     assert hint in str(caught.value)
     assert ":9: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "fits"),
+    [("TIMESTAMP", "TIMESTAMPTZ", False), ("TIMESTAMPTZ", "TIMESTAMP", False), ("TIMESTAMP_NS", "TIMESTAMP", False),
+     ("TIMESTAMPTZ", "TIMESTAMP_NS", False), ("TIMESTAMP_NS", "TIMESTAMP_NS", True)],
+)  # fmt: skip
+def test_timestamps_of_several_types(make: Make, tmp_path: Path, first: str, second: str, fits: bool) -> None:
+    """One type is converted to the other: a moment that this can't hold would make every query fail."""
+    write_parquet(tmp_path / "1.parquet", f"SELECT '1970-01-01'::{first} AS a")
+    write_parquet(tmp_path / "2.parquet", f"SELECT '1970-01-01'::{second} AS a")
+    t = table("t", "parquet", tmp_path / "*.parquet", column("a", Kind.TIMESTAMP, line=9))
+    if fits:
+        assert count(make(t), t) == 2
+        return
+    with pytest.raises(PolicyError, match="in some files and") as caught:
+        make(t)
+    assert ":9: " in caught.value.message and caught.value.hint
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_a_parquet_file_with_the_name_of_a_pattern(make: Make, tmp_path: Path, public: bool) -> None:
+    """DuckDB reads t1.parquet in its place."""
+    write_parquet(tmp_path / "t[1].parquet", "SELECT 1 AS a")
+    write_parquet(tmp_path / "t1.parquet", "SELECT 2 AS a")
+    t = table("t", "parquet", tmp_path / "t[1].parquet", column("a", Kind.INTEGER), public=public)
+    with pytest.raises(PolicyError, match=r"t\[1\]\.parquet has one of") as caught:
+        make(t)
+    assert caught.value.hint == "rename the Parquet file, or its folder"
 
 
 def test_no_file_matches(make: Make, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def _no_table(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Tabl
 
 
 def _check_columns(policy: Policy, table: Table, types: dict[str, str], create_table: str) -> None:
-    collated = declared.collated(create_table, table.columns.values())
+    collated = declared.collated(create_table, table.columns)
     for column in table.columns.values():
         check_type(policy, table, column, types)
         if not column.name.isascii() and column.name != column.name.lower():
