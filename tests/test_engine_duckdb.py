@@ -282,6 +282,32 @@ def test_csv_globs_are_one_table(make: Make, tmp_path: Path) -> None:
         make(table("t", "csv", tmp_path / "none*.csv", column("a", Kind.INTEGER)))
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*", [1]),
+        ("**/*", [1, 2, 3]),
+        ("*/**/*", [2, 3]),
+        ("[a-c]", [1]),
+        ("?", [1]),
+        ("**/.*", [4]),
+        ("x/../*", [1]),
+    ],
+)
+def test_what_globs_match(make: Make, tmp_path: Path, kind: str, pattern: str, found: list[int]) -> None:
+    """Hidden files and folders only where the dot is written; files of the other kind, and folders, never."""
+    for number, name in enumerate(("a", "x/b", "x/y/c", ".d", ".hidden/e"), 1):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        duckdb.execute(f"COPY (SELECT {number}::BIGINT AS n) TO '{path}.{kind}'")
+        path.with_name(f"{path.name}.{'csv' if kind == 'parquet' else 'parquet'}").write_text("other")
+        path.with_name(f"{path.name}.{kind}.gz").write_text("other")
+    (tmp_path / f"z.{kind}").mkdir()
+    t = table("t", kind, tmp_path / f"{pattern}.{kind}", column("n", Kind.INTEGER))
+    assert sorted(values(make(t), t, "n")) == found
+
+
 def test_a_name_with_brackets_is_a_file(make: Make, tmp_path: Path) -> None:
     (tmp_path / "t[1].csv").write_text("a\n1\n")
     (tmp_path / "t1.csv").write_text("a\n2\n")

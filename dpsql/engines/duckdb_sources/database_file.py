@@ -15,7 +15,7 @@ from dpsql.policy import Policy, Table
 from dpsql.policy.problems import similar
 from dpsql.policy.sources import schema_and_name, table_source
 
-_SOURCE = "source"
+ATTACHED = "source"
 """The name under which the file is attached."""
 
 
@@ -34,9 +34,9 @@ def located(policy: Policy) -> Path | None:
 def attach(connection: duckdb.DuckDBPyConnection, file: Path) -> bool:
     """Attach the file, read-only. False if another process holds it for writing."""
     try:
-        connection.execute(f"ATTACH {literal(str(file))} AS {_SOURCE} (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(str(file))} AS {ATTACHED} (READ_ONLY)")
     except duckdb.IOException as fault:
-        if "lock" in str(fault):
+        if "Could not set lock" in str(fault):
             return False
         raise
     return True
@@ -44,20 +44,20 @@ def attach(connection: duckdb.DuckDBPyConnection, file: Path) -> bool:
 
 def detach(connection: duckdb.DuckDBPyConnection) -> None:
     """Let the file go."""
-    connection.execute(f"DETACH {_SOURCE}")
+    connection.execute(f"DETACH {ATTACHED}")
 
 
 def relation(table: Table) -> exp.Table:
     """How SQL names a table of the file."""
     schema, name = schema_and_name(table.source.location)
-    return exp.table_(name, db=schema, catalog=_SOURCE, quoted=True)
+    return exp.table_(name, db=schema, catalog=ATTACHED, quoted=True)
 
 
 def select(table: Table) -> str:
     """SQL that reads a table of the file."""
     wanted = ", ".join(quoted(column.name) for column in table.columns.values()) or "*"
     schema, name = schema_and_name(table.source.location)
-    return f"SELECT {wanted} FROM {_SOURCE}.{quoted(schema)}.{quoted(name)}"
+    return f"SELECT {wanted} FROM {ATTACHED}.{quoted(schema)}.{quoted(name)}"
 
 
 def check(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, file: Path | None) -> dict[str, str]:
@@ -76,11 +76,11 @@ def check(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, f
         )
     schema, name = schema_and_name(table.source.location)
     found = connection.execute(
-        f"SELECT sql FROM duckdb_tables() WHERE {NAMED}", [_SOURCE, schema.lower(), name.lower()]
+        f"SELECT sql FROM duckdb_tables() WHERE {NAMED}", [ATTACHED, schema.lower(), name.lower()]
     ).fetchone()
     if found is None:
         raise _no_table(connection, policy, table, file)
-    types = stored_types(connection, _SOURCE, schema, name)
+    types = stored_types(connection, ATTACHED, schema, name)
     _check_columns(policy, table, types, str(found[0]))
     return {name: types[name] for name in table.columns} if table.columns else types
 
@@ -90,7 +90,7 @@ def _no_table(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Tabl
     schema, name = schema_and_name(table.source.location)
     written = table_source(schema, name)
     view = "SELECT 1 FROM duckdb_views() WHERE database_name = ? AND lower(schema_name) = ? AND lower(view_name) = ?"
-    if connection.execute(view, [_SOURCE, schema.lower(), name.lower()]).fetchone():
+    if connection.execute(view, [ATTACHED, schema.lower(), name.lower()]).fetchone():
         return wrong(
             policy,
             table.line,
@@ -99,7 +99,7 @@ def _no_table(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Tabl
             f"CREATE TABLE {table_source(schema, name + '_table')} AS FROM {written}",
         )
     listed = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND NOT internal"
-    tables = {t: table_source(s, t) for s, t in connection.execute(listed, [_SOURCE]).fetchall()}
+    tables = {t: table_source(s, t) for s, t in connection.execute(listed, [ATTACHED]).fetchall()}
     near = similar(name, tables)
     meant = tables[near] if near else None
     return wrong(

@@ -38,7 +38,7 @@ def stored_types(run: Callable[[str], list[Any]], file: str) -> dict[str, str]:
     """The columns of a file and their types, from its footer; MILLISECONDS where DuckDB would say TIMESTAMP. `run` runs
     SQL.
     """
-    schema = f"SELECT name, coalesce(logical_type, '') || coalesce(converted_type, '') FROM parquet_schema({{}})"
+    schema = "SELECT name, coalesce(logical_type, '') || coalesce(converted_type, '') FROM parquet_schema({})"
     kinds = run(schema.format(declared.literal(file)))
     coarse = {str(name) for name, kind in kinds if "TimestampType" in kind and "MILLIS=MilliSeconds" in kind}
     described = run(f"DESCRIBE FROM {declared.read_parquet([file])}")
