@@ -452,12 +452,12 @@ def test_names_of_tables(text: str, name: str) -> None:
 
 
 def test_files_with_hard_names(init: Run, tmp_path: Path) -> None:
-    for name in ("${HOME}.csv", "it's [1].csv", "-.csv", "#x: y.csv", "no.csv"):
+    for name in ("${HOME}.csv", "it's [1].csv", "-.csv", "#x: y.csv", "no.csv", '"q".csv'):
         write(tmp_path / "d" / name, f"a{len(name)}")
     assert init("d", "-o", "p.yaml").code == 0
     policy = decide(tmp_path / "p.yaml")
     assert {os.path.basename(t.source.location) for t in policy.tables.values()} == set(os.listdir("d"))
-    assert set(policy.tables) == {"home", "it_s_1", "data", "x_y", "no"}
+    assert set(policy.tables) == {"home", "it_s_1", "data", "x_y", "no", "q"}
 
 
 # ---------------------------------------------------------------------------------------------- refusals
@@ -482,6 +482,7 @@ def test_a_policy_is_never_overwritten(init: Run, tmp_path: Path) -> None:
     [
         ("gone.csv", "gone.csv does not exist", "name a .csv"),
         ("gone*.csv", "no file matches gone*.csv", "**"),
+        ("**/**/*.csv", "**/**/*.csv has more than one **", "keep one"),
         ("*", "* may match files of any kind", "end the glob in .csv or .parquet"),
         ("a.txt", "a.txt is none of the files that are read", "save it as .csv"),
         ("empty.csv", "empty.csv is empty", "names of its columns"),

@@ -168,7 +168,7 @@ def header(path: Path) -> list[str]:
     """
     with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
         names = next(csv.reader(file, delimiter=separator(path), strict=True), [])
-    "".join(names).encode()
+    "".join(names).encode()  # raises for a name that is not UTF-8
     return names
 
 

@@ -108,7 +108,7 @@ def read_source(table: Section, base: str, engine: str | None) -> Source | None:
         table.problem("source", f"{table.where('source')} is a URL, {quoted(text)}", "write the path of a local file")
         return None
     extension = os.path.splitext(text)[1].lower()
-    if '"' in text and table_parts(text):
+    if '"' in text and table_parts(text) and not os.path.exists(absolute(base, text)):
         return _table(table, text, engine)
     if os.path.isdir(absolute(base, text)):
         table.problem("source", f"{table.where('source')} is the directory {quoted(text)}", _files_of(base, text))

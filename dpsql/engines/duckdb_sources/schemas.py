@@ -28,6 +28,7 @@ from dpsql.policy.sources import DEFAULT_SCHEMA, table_source
 _FILES = (".csv", ".parquet")
 _DATABASES = (".duckdb", ".ddb", ".db")
 _FORMAT = "a CSV file is UTF-8 text: a line with the columns' names, then one line for each row, commas between cells"
+_FOLDERS = "for files in folders give a glob in quotes: 'data/**/*.parquet'"
 _STORE_AS = {
     "HUGEINT": "BIGINT", "UHUGEINT": "BIGINT", "UBIGINT": "BIGINT", "ENUM": "VARCHAR", "UUID": "VARCHAR",
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "TIMESTAMP_NS": "TIMESTAMP", "TIMESTAMP_MS": "TIMESTAMP",
@@ -105,8 +106,10 @@ def _groups(connection: duckdb.DuckDBPyConnection, given: str) -> list[_Files]:
         raise Unusable(f"{given} {what}", "name a .csv or .parquet file, a folder or glob of them, or a .duckdb file")
     if _suffix(given) not in _FILES:
         raise Unusable(f"{given} may match files of any kind", "end the glob in .csv or .parquet")
+    if given.count("**") > 1:
+        raise Unusable(f"{given} has more than one **", "keep one **")
     if not (files := tuple(matches(given))):
-        raise Unusable(f"no file matches {given}", "in quotes, ** stands for any folders: 'data/**/*.parquet'")
+        raise Unusable(f"no file matches {given}", _FOLDERS)
     group = _Files(given, _name(given), files)
     _check_alike(connection, group)
     return [group]
@@ -121,9 +124,7 @@ def _directory(connection: duckdb.DuckDBPyConnection, given: str) -> list[_Files
     listed = sorted(name for name in inside if not name.startswith(".") and _suffix(name) in _FILES)
     files = tuple(path for name in listed if os.path.isfile(path := os.path.join(given, name)))
     if not files:
-        raise Unusable(
-            f"{given} holds no .csv or .parquet file", "for files in its folders give a glob in quotes: '**'"
-        )
+        raise Unusable(f"{given} holds no .csv or .parquet file", _FOLDERS)
     endings = {os.path.splitext(file)[1] for file in files}
     if len(endings) == 1 and (len(files) > 1 or _suffix(os.path.abspath(given)) in _FILES):
         pattern = os.path.join(glob.escape(given), f"*{endings.pop()}")
