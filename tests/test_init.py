@@ -176,6 +176,7 @@ DATABASE = (
     'CREATE SCHEMA sales; CREATE TABLE sales.orders("Order Date" TIMESTAMP, "x.y" BOOLEAN DEFAULT true)',
     'CREATE TABLE sales."2020.csv"("1e3" BIGINT PRIMARY KEY CHECK ("1e3" > 4711))',
     "CREATE TABLE lists(l INTEGER[])",
+    'CREATE TABLE "<<"(a BOOLEAN); CREATE TABLE " x"(a BOOLEAN)',
     "CREATE VIEW v AS FROM people",
     "CREATE MACRO m() AS TABLE SELECT 1",
 )  # fmt: skip
@@ -204,7 +205,7 @@ def test_a_database(init: Run, tmp_path: Path) -> None:
     )
     assert len(re.findall(r"^        nullable: false +# NOT NULL in the database$", text, re.M)) == 2
     policy = decide(tmp_path / "p.yaml")
-    assert list(policy.tables) == ["people", "rest", "sales.2020_csv", "sales.orders"]
+    assert list(policy.tables) == ["x", "data", "people", "rest", "sales.2020_csv", "sales.orders"]
     assert columns(policy, "rest") == {"a": Kind.INTEGER, "é": Kind.INTEGER, "no": Kind.DATE}
     assert columns(policy, "sales.orders") == {"Order Date": Kind.TIMESTAMP, "x.y": Kind.BOOLEAN}
     assert columns(policy, "sales.2020_csv") == {"1e3": Kind.INTEGER}

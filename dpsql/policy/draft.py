@@ -141,7 +141,7 @@ def _with_names(columns: Iterable[DraftColumn]) -> list[DraftColumn]:
 def _name_obstacle(name: str, used: set[str]) -> str:
     if not name:
         return "it has no name"
-    if name == "<<" or not _can_be_name(name):
+    if not _can_be_name(name):
         return "its name can't be declared"
     if folded(name) in used:
         return "its name is that of another column but for its case"
@@ -150,7 +150,7 @@ def _name_obstacle(name: str, used: set[str]) -> str:
 
 
 def _can_be_name(text: str) -> bool:
-    return check_name(Scalar(0, text, text, text), "a column", Problems())
+    return text != "<<" and check_name(Scalar(0, text, text, text), "a column", Problems())
 
 
 def _free_name(wanted: str, used: set[str]) -> str:
