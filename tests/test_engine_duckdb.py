@@ -255,6 +255,12 @@ def test_a_csv_that_does_not_fit_the_policy(make: Make, tmp_path: Path, text: st
     assert caught.value.__context__ is None or CANARY not in str(caught.value.__context__)
 
 
+def test_rows_that_are_no_text_do_not_hide_the_header(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a,s\n1,x\n2,\xff\n3,z\n")
+    t = table("t", "csv", tmp_path / "t.csv", column("a", Kind.INTEGER), column("s", Kind.TEXT))
+    assert values(make(t), t, "a") == [1, 3]
+
+
 def test_csv_globs_are_one_table(make: Make, tmp_path: Path) -> None:
     (tmp_path / "part1.csv").write_text("a,b,more\n1,x,9\nbad,y,9\n")
     (tmp_path / "part2.csv").write_text("B,A\nz,3\nshort\n")
@@ -274,6 +280,32 @@ def test_csv_globs_are_one_table(make: Make, tmp_path: Path) -> None:
         make(t)
     with pytest.raises(PolicyError, match="no file matches"):
         make(table("t", "csv", tmp_path / "none*.csv", column("a", Kind.INTEGER)))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*", [1]),
+        ("**/*", [1, 2, 3]),
+        ("*/**/*", [2, 3]),
+        ("[a-c]", [1]),
+        ("?", [1]),
+        ("**/.*", [4]),
+        ("x/../*", [1]),
+    ],
+)
+def test_what_globs_match(make: Make, tmp_path: Path, kind: str, pattern: str, found: list[int]) -> None:
+    """Hidden files and folders only where the dot is written; files of the other kind, and folders, never."""
+    for number, name in enumerate(("a", "x/b", "x/y/c", ".d", ".hidden/e"), 1):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        duckdb.execute(f"COPY (SELECT {number}::BIGINT AS n) TO '{path}.{kind}'")
+        path.with_name(f"{path.name}.{'csv' if kind == 'parquet' else 'parquet'}").write_text("other")
+        path.with_name(f"{path.name}.{kind}.gz").write_text("other")
+    (tmp_path / f"z.{kind}").mkdir()
+    t = table("t", kind, tmp_path / f"{pattern}.{kind}", column("n", Kind.INTEGER))
+    assert sorted(values(make(t), t, "n")) == found
 
 
 def test_a_name_with_brackets_is_a_file(make: Make, tmp_path: Path) -> None:
@@ -435,6 +467,35 @@ def test_parquet_types_are_checked(make: Make, tmp_path: Path, sql: str, kind: K
     assert ":9: " in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "fits"),
+    [("TIMESTAMP", "TIMESTAMPTZ", False), ("TIMESTAMPTZ", "TIMESTAMP", False), ("TIMESTAMP_NS", "TIMESTAMP", False),
+     ("TIMESTAMPTZ", "TIMESTAMP_NS", False), ("TIMESTAMP_NS", "TIMESTAMP_NS", True)],
+)  # fmt: skip
+def test_timestamps_of_several_types(make: Make, tmp_path: Path, first: str, second: str, fits: bool) -> None:
+    """One type is converted to the other: a moment that this can't hold would make every query fail."""
+    write_parquet(tmp_path / "1.parquet", f"SELECT '1970-01-01'::{first} AS a")
+    write_parquet(tmp_path / "2.parquet", f"SELECT '1970-01-01'::{second} AS a")
+    t = table("t", "parquet", tmp_path / "*.parquet", column("a", Kind.TIMESTAMP, line=9))
+    if fits:
+        assert count(make(t), t) == 2
+        return
+    with pytest.raises(PolicyError, match="in some files and") as caught:
+        make(t)
+    assert ":9: " in caught.value.message and caught.value.hint
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_a_parquet_file_with_the_name_of_a_pattern(make: Make, tmp_path: Path, public: bool) -> None:
+    """DuckDB reads t1.parquet in its place."""
+    write_parquet(tmp_path / "t[1].parquet", "SELECT 1 AS a")
+    write_parquet(tmp_path / "t1.parquet", "SELECT 2 AS a")
+    t = table("t", "parquet", tmp_path / "t[1].parquet", column("a", Kind.INTEGER), public=public)
+    with pytest.raises(PolicyError, match=r"t\[1\]\.parquet has one of") as caught:
+        make(t)
+    assert caught.value.hint == "rename the Parquet file, or its folder"
+
+
 def test_no_file_matches(make: Make, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="no file matches"):
         make(table("t", "parquet", tmp_path / "*.parquet", column("a", Kind.INTEGER)))
@@ -450,14 +511,16 @@ def test_no_file_matches(make: Make, tmp_path: Path) -> None:
 @pytest.fixture
 def clinic(tmp_path: Path) -> Path:
     path = tmp_path / "clinic.duckdb"
-    write_database(
-        path,
+    statements = (
         "CREATE TABLE people AS SELECT range::INTEGER AS age, 'x' AS name FROM range(10)",
         "CREATE VIEW v AS FROM people",
+        "COPY (SELECT 1 AS a) TO '{folder}/file.csv'; CREATE VIEW files AS FROM '{folder}/file.csv'",
+        "ATTACH '{folder}/other.duckdb'; CREATE TABLE other.t AS SELECT 1 AS a; CREATE VIEW elsewhere AS FROM other.t",
         "CREATE TABLE odd(a INTEGER, g INTEGER GENERATED ALWAYS AS (a * 2), c VARCHAR COLLATE NOCASE)",
         "CREATE SCHEMA s; CREATE TABLE s.deep AS SELECT 1 AS a",
         "CREATE TABLE regions AS SELECT * FROM (VALUES ('b', 2.50), ('a', 1.25), (NULL, 3)) t(name, rate)",
     )
+    write_database(path, *(statement.replace("{folder}", str(tmp_path)) for statement in statements))
     return path
 
 
@@ -467,8 +530,12 @@ PEOPLE = table("people", "table", "people", column("age", Kind.INTEGER))
 @pytest.mark.parametrize(
     ("source", "name", "kind", "found"),
     [
-        ("v", "age", Kind.INTEGER, "no base table v"),
-        ("nothing", "age", Kind.INTEGER, "no base table nothing"),
+        ("v", "age", Kind.INTEGER, "main.v of {folder}/clinic.duckdb is a view"),
+        ("elsewhere", "a", Kind.INTEGER, "main.elsewhere of {folder}/clinic.duckdb is a view"),
+        ("files", "a", Kind.INTEGER, "main.files of {folder}/clinic.duckdb is a view"),
+        ("nothing", "age", Kind.INTEGER, "has no table main.nothing"),
+        ("deep", "a", Kind.INTEGER, "has no table main.deep"),
+        ("s.people", "age", Kind.INTEGER, "has no table s.people"),
         ("odd", "g", Kind.INTEGER, "GENERATED INTEGER"),
         ("odd", "c", Kind.TEXT, "has a collation"),
         ("people", "name", Kind.INTEGER, "the data have VARCHAR"),
@@ -478,8 +545,30 @@ PEOPLE = table("people", "table", "people", column("age", Kind.INTEGER))
 def test_only_base_tables(make: Make, clinic: Path, source: str, name: str, kind: Kind, found: str) -> None:
     with pytest.raises(PolicyError) as caught:
         make(table("t", "table", source, column(name, kind)), engine=f"duckdb:///{clinic.name}")
-    assert found in caught.value.message
+    assert found.format(folder=clinic.parent) in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ("v", "declare the table that it reads, or make it a table: CREATE TABLE main.v_table AS FROM main.v"),
+        ("deep", "did you mean s.deep?"),
+        ("s.people", "did you mean main.people?"),
+        ("peopel", "did you mean main.people?"),
+        ("nothing", "write the name of a table of the file"),
+    ],
+)
+def test_what_to_write_in_the_place_of_no_table(make: Make, clinic: Path, source: str, hint: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        make(table("t", "table", source, column("a", Kind.INTEGER)), engine=f"duckdb:///{clinic.name}")
+    assert caught.value.hint == hint
+
+
+def test_names_in_quotes(make: Make, clinic: Path) -> None:
+    write_database(clinic, 'CREATE SCHEMA "a.b"; CREATE TABLE "a.b"."c ""d" AS SELECT range AS a FROM range(3)')
+    odd = table("t", "table", '"a.b"."c ""d"', column("a", Kind.INTEGER))
+    assert count(make(odd, engine="duckdb:///clinic.duckdb"), odd) == 3
 
 
 def test_engine_urls(make: Make, clinic: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dpsql import errors
 
 ROOT = Path(__file__).parent.parent
 KINDS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
-KINDS |= {"Usage", "Damaged", "_Wrong", "wrong"}
+KINDS |= {"Usage", "Unusable", "Damaged", "_Wrong", "wrong"}
 
 
 def texts(module: Path) -> Iterator[tuple[int, str]]:

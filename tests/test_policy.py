@@ -30,6 +30,7 @@ from dpsql.policy import (
     Table,
     load,
     load_all_errors,
+    sources,
 )
 from dpsql.policy.document import Mapping, Node, Scalar, Sequence, compose
 from dpsql.policy.problems import Problems
@@ -103,6 +104,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         (made / name).write_bytes(b"")
     (made / "folder.csv").mkdir()
+    for name in ("parts/a.csv", "parts/b.parquet", "parts/_SUCCESS", "odd[1]/a.csv"):
+        (made / name).parent.mkdir(exist_ok=True)
+        (made / name).write_bytes(b"")
     return made
 
 
@@ -322,6 +326,7 @@ def test_columns(good: Callable[..., Policy], column: str, expected: dict[str, o
         ("duckdb", "{folder}/people.csv", "csv", "{folder}/people.csv"),
         ("duckdb:///clinic.duckdb", "main.people", "table", "main.people"),
         ("duckdb:///{folder}/clinic.duckdb", "'\"My table\"'", "table", '"My table"'),
+        ("duckdb:///clinic.duckdb", "'sales.\"2020.csv\"'", "table", 'sales."2020.csv"'),
     ],
 )
 def test_sources(good: Callable[..., Policy], folder: Path, engine: str, source: str, kind: str, location: str) -> None:
@@ -329,6 +334,38 @@ def test_sources(good: Callable[..., Policy], folder: Path, engine: str, source:
     policy = good(text.replace("{folder}", str(folder)))
     assert policy.tables["people"].source == Source(kind, location.format(folder=folder))  # type: ignore[arg-type]
     assert policy.engine in ("duckdb", f"duckdb:///{folder}/clinic.duckdb")
+
+
+@pytest.mark.parametrize(
+    ("schema", "name", "written"),
+    [
+        ("main", "people", "main.people"),
+        ("Sales", "größe", "Sales.größe"),
+        ("main", "csv", 'main."csv"'),
+        ("main", "db", 'main."db"'),
+        ("2020", 'a "b".c/d', '"2020"."a ""b"".c/d"'),
+    ],
+)
+def test_names_of_tables_of_the_engine(good: Callable[..., Policy], schema: str, name: str, written: str) -> None:
+    assert sources.table_source(schema, name) == written
+    text = with_column("{type: text}").replace("people.csv", json.dumps(written)) + "engine: duckdb:///clinic.duckdb\n"
+    source = good(text).tables["people"].source
+    assert source == Source("table", written)
+    assert sources.schema_and_name(source.location) == (schema, name)
+
+
+@pytest.mark.parametrize(("public", "same"), [('main."people"', True), ("Main.People", True), ("ref.people", False)])
+def test_a_table_of_the_engine_is_private_or_public(check: Check, public: str, same: bool) -> None:
+    text = with_column("{type: text}", f"  ref: {{source: '{public}', public: true}}\n").replace("people.csv", "people")
+    _, errors = check(text + "engine: duckdb:///clinic.duckdb\n")
+    assert ["reads the source of the private 'people'" in e.message for e in errors] == [True] * same
+
+
+def test_a_catalogue_is_no_part_of_a_source(check: Check) -> None:
+    text = with_column("{type: text}").replace("people.csv", "clinic.main.people")
+    _, (error,) = check(text + "engine: duckdb:///clinic.duckdb\n")
+    assert "'clinic.main.people', a table with a catalogue" in error.message
+    assert "such as main.people" in (error.hint or "")
 
 
 def test_defaults(good: Callable[..., Policy]) -> None:
@@ -587,8 +624,14 @@ TABLES = [
     ),
     ("t: {source: gone.csv, public: true}", "t.source: /", "relative to the policy"),
     ("t: {source: gone.csv, public: true}", "gone.csv does not exist", "relative to the policy"),
-    ("t: {source: folder.csv, public: true}", "folder.csv is a directory", "correct the path"),
+    ("t: {source: folder.csv, public: true}", "is the directory 'folder.csv'", "holds no .csv or .parquet file"),
+    ("t: {source: parts, public: true}", "is the directory 'parts'", "source: parts/*.csv or parts/*.parquet, if"),
+    ("t: {source: 'odd[1]/', public: true}", "is the directory 'odd[1]/'", "write source: odd[[]1]/*.csv, if"),
+    ("t: {source: clinic.duckdb, public: true}", "a database", "write engine: duckdb:///clinic.duckdb at the top"),
     ("t: {source: gone-*.csv, public: true}", "no file matches", "correct the glob"),
+    ("t: {source: fold*.csv, public: true}", "no file matches", "correct the glob"),
+    ("t: {source: 'parts/.*.csv', public: true}", "no file matches", "correct the glob"),
+    ("t: {source: 'parts/*', public: true}", "'parts/*': no .csv or .parquet file", "ends in .csv"),
     ("t: {source: '**/**/a.csv', public: true}", "more than one **", "keep one"),
     ("t: {source: notes.txt, public: true}", "'notes.txt': no .csv or .parquet file", "ends in .csv"),
     ("t: {source: people.xlsx, public: true}", "'people.xlsx': no .csv or .parquet file", "ends in .csv"),
@@ -987,6 +1030,51 @@ def test_any_structure_loads_or_is_refused(folder: Path, values: dict[str, Any],
     top: dict[str, Any] = {"dpsql": 1, "budget": {"epsilon": 1}, "ledger": "l", "tables": {"people": table}}
     {"top": top, "table": table, "column": column}[level].update(values)
     loads_or_refuses(folder / "structure.yaml", json.dumps(top).encode())
+
+
+DRAFT = """\
+dpsql: 1
+budget:
+  epsilon: DECIDE
+  analysts: {alice: {epsilon: DECIDE}, bob: DECIDE}
+ledger: DECIDE
+tables:
+  people:
+    source: people.csv
+    unit: DECIDE
+    columns:
+      age: {type: DECIDE, bounds: DECIDE}
+      born: {type: date, bounds: DECIDE}
+      name: {type: text, keys: DECIDE}
+      sex: DECIDE
+"""
+
+
+def test_everything_to_be_decided_is_told_at_once(check: Check) -> None:
+    _, errors = check(DRAFT)
+    places = [(e.message.rpartition("policy.yaml:")[2].split(" is ")[0], e.hint) for e in errors]
+    assert all(e.message.endswith(" is still to be decided") for e in errors)
+    assert [place for place, _ in places] == [
+        "3: budget.epsilon",
+        "4: budget.analysts.alice.epsilon",
+        "4: budget.analysts.bob",
+        "5: ledger",
+        "9: people.unit",
+        "11: people.age.type",
+        "11: people.age.bounds",
+        "12: people.born.bounds",
+        "13: people.name.keys",
+        "14: people.sex",
+    ]
+    hints = dict(places)
+    assert "write unit: row if each row is one person" in hints["9: people.unit"]
+    assert hints["11: people.age.bounds"].startswith("write bounds: [lower, upper], for example bounds: [0, 120]")
+    assert hints["11: people.age.type"].startswith("write type: integer, decimal(p,s), double")
+
+
+def test_decide_is_a_word_like_others_within_values(good: Callable[..., Policy]) -> None:
+    policy = good(with_column("{type: text, keys: [DECIDE, b]}").replace("      x:", "      DECIDE:"))
+    assert policy.tables["people"].columns["decide"].keys == ("DECIDE", "b")
 
 
 @pytest.mark.parametrize(

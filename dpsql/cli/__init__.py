@@ -1,4 +1,4 @@
-"""The command line: `dpsql query`, `explain`, `check`, `budget`, `demo`.
+"""The command line: `dpsql query`, `explain`, `init`, `check`, `budget`, `demo`.
 
 One function for each command, in a module of its name; each takes the parsed arguments and returns an exit
 code. What goes wrong is told here, in one way: never a traceback.
@@ -27,6 +27,7 @@ from dpsql.cli.errors import (
     usage_text,
 )
 from dpsql.cli.explain import explain
+from dpsql.cli.init import init
 from dpsql.cli.output import prepare_streams, say, silence_stdout
 from dpsql.cli.query import query
 from dpsql.errors import Error
@@ -34,6 +35,7 @@ from dpsql.errors import Error
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "query": query,
     "explain": explain,
+    "init": init,
     "check": check,
     "budget": budget,
     "demo": demo,

@@ -26,6 +26,7 @@ _EXAMPLES = {
     "dpsql": """\
 examples:
   dpsql demo
+  dpsql init people.csv -o people.yaml
   dpsql check config/pums.yaml
   dpsql budget config/pums.yaml --create
   dpsql explain config/pums.yaml "SELECT COUNT(*) FROM people"
@@ -46,6 +47,16 @@ single quotes it is text whatever it looks like: -p "code='007'". Name parameter
 examples:
   dpsql explain config/pums.yaml "SELECT married, AVG(income) FROM people GROUP BY married"
   dpsql explain config/pums.yaml "SELECT COUNT(*) FROM people" --epsilons 0.01,0.1,1,10
+""",
+    "init": """\
+examples:
+  dpsql init people.csv -o people.yaml
+  dpsql init people.csv 'visits/*.parquet' -o clinic.yaml
+  dpsql init clinic.duckdb
+
+Names and types of columns are read, never a value. The draft does not load until the owner of the data has
+decided what stands in it as DECIDE. DATA: a .csv or .parquet file; a folder of them (files with the same
+columns are one table); a glob in quotes (its files are one table); a .duckdb file (all its tables).
 """,
     "check": """\
 examples:
@@ -93,6 +104,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentP
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _query(_command(commands, "query", "answer a query, and charge it"))
     _explain(_command(commands, "explain", "show what a query would release and cost, free"))
+    _init(_command(commands, "init", "draft a policy from the schema of data, never from its values"))
     check = _command(commands, "check", "list everything wrong in a policy, or what it protects and how")
     _common(check)
     _budget(_command(commands, "budget", "show who was charged what and when, and what is left"))
@@ -124,6 +136,12 @@ def _command(
 
 def _common(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", metavar="CONFIG", help="the policy, a YAML file")
+    command.add_argument("-v", "--verbose", action="store_true", help="write the operator's log to standard error")
+
+
+def _init(command: argparse.ArgumentParser) -> None:
+    command.add_argument("data", metavar="DATA", nargs="+", help="a file, a folder, a glob in quotes, a .duckdb file")
+    command.add_argument("-o", "--output", metavar="FILE", help="a new file, instead of standard output")
     command.add_argument("-v", "--verbose", action="store_true", help="write the operator's log to standard error")
 
 

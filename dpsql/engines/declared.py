@@ -162,11 +162,14 @@ def separator(path: Path) -> str:
 
 
 def header(path: Path) -> list[str]:
-    """The column names in a CSV file's first line. Raises OSError, UnicodeError or csv.Error if there are
-    none.
+    """The column names in a CSV file's first line, whatever stands below it.
+
+    Raises OSError, UnicodeError or csv.Error if there are none.
     """
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file, delimiter=separator(path), strict=True), [])
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        names = next(csv.reader(file, delimiter=separator(path), strict=True), [])
+    "".join(names).encode()  # raises for a name that is not UTF-8
+    return names
 
 
 def file_literal(path: Path) -> str:
@@ -212,13 +215,13 @@ def parquet_column(column: Column, stored: str) -> str:
     return f"timezone('UTC', {name}) AS {known}" if stored == ZONED else f"{name} AS {known}"
 
 
-def collated(create_table: str, columns: Iterable[Column]) -> set[str]:
+def collated(create_table: str, columns: Iterable[str]) -> set[str]:
     """Which of the columns have a collation, given the table's CREATE TABLE text, by lower-case name.
 
     Under a collation 'A' = 'a' may hold, so keys would not be compared byte by byte. A text that can't be
     parsed counts as collated where it has the word at all.
     """
-    names = {column.name.lower() for column in columns}
+    names = {name.lower() for name in columns}
     if "collate" not in create_table.lower():
         return set()
     try:

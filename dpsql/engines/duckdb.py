@@ -284,7 +284,7 @@ class DuckDBEngine:
                 self._policy,
                 0,
                 f"engine: {self._file} can't be opened as a DuckDB database",
-                "check that it is one and that this user may read it",
+                "check that it is one, that it is not encrypted, and that this user may read it",
             )
         raise Unreadable(found.message, hint=found.hint)
 

@@ -6,6 +6,8 @@ text of the policy and at whether its files are there. Comparing it with the dat
     document   text to nodes: YAML events, line numbers, ${NAME}
     scalars    the core schema of YAML 1.2, numbers exact
     section    typed access to nodes, unknown keys
+    decisions  DECIDE, where the owner has yet to decide
+    draft      a policy drafted from the schema of data
     sources    engine, files, ledger
     columns    types, bounds, keys
     tables     tables, and keys taken from one another

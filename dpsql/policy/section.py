@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
+from dpsql.policy.decisions import is_undecided, undecided
 from dpsql.policy.document import Mapping, Node, Scalar, Sequence
 from dpsql.policy.problems import Problems, one_of, printable, quoted, similar
 from dpsql.policy.scalars import UNUSABLE, has_leading_zero
@@ -134,12 +136,19 @@ class Section:
         self._misspelt: set[str] = set()
         for name, value in node.items:
             if name.text in KEYS[kind]:
-                self._nodes[name.text] = (name, value)
+                self._nodes[name.text] = (name, self._decided(name.text, value, kind))
             else:
                 self._unknown(name, kind)
 
     def __contains__(self, key: str) -> bool:
         return key in self._nodes
+
+    def _decided(self, key: str, value: Node, kind: str) -> Node:
+        """The value; where it is still to be decided, this is reported here, once for all that read it."""
+        if not is_undecided(value):
+            return value
+        self._problems.add(value.line, *undecided(self.where(key), kind, key))
+        return replace(value, value=UNUSABLE)
 
     def _unknown(self, name: Scalar, kind: str) -> None:
         known = KEYS[kind]
@@ -251,5 +260,8 @@ def section_of(name: Scalar, node: Node, path: str, kind: str, example: str, pro
         return None
     if isinstance(node, Mapping):
         return Section(node, name.line, path, kind, problems)
+    if is_undecided(node):
+        problems.add(name.line, f"{path} is still to be decided", f"write {example}")
+        return None
     problems.add(name.line, f"{path} must be a mapping, found {found(node)}", f"write {example}")
     return None

@@ -19,9 +19,12 @@ _FILE_LIKE = re.compile(
     r"[/\\*?\[\]]|\.(tsv|txt|json|jsonl|ndjson|xlsx?|gz|zst|bz2|zip|feather|arrow|orc|avro|db|sqlite3?|duckdb|ddb|pq)$",
     re.IGNORECASE,
 )
-_IDENTIFIER = r'(?:[^\W\d][\w$]*|"(?:[^"\x00-\x1f]|"")+")'
-_TABLE = re.compile(rf"{_IDENTIFIER}(?:\.{_IDENTIFIER}){{0,2}}")
+_DATABASE_LIKE = re.compile(r"\.(duckdb|ddb|db)$", re.IGNORECASE)
+_PLAIN = r"[^\W\d][\w$]*"
+_PART = re.compile(rf'{_PLAIN}|"(?:[^"\x00-\x1f]|"")+"')
+_TABLE = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{0,2}}")
 _GLOB = re.compile(r"[*?\[]")
+DEFAULT_SCHEMA = "main"
 
 
 def absolute(base: str, path: str) -> str:
@@ -67,6 +70,33 @@ def _refuse_engine(top: Section, url: str) -> None:
     top.problem("engine", message, hint)
 
 
+def table_parts(source: str) -> tuple[str, ...]:
+    """The parts of a table's name as it is written in `source`, unquoted: `sales."2020"` is sales and 2020.
+
+    Empty where it can't be one.
+    """
+    if not _TABLE.fullmatch(source):
+        return ()
+    found = [part[0] for part in _PART.finditer(source)]
+    return tuple(part[1:-1].replace('""', '"') if part.startswith('"') else part for part in found)
+
+
+def schema_and_name(source: str) -> tuple[str, str]:
+    """Schema and name of the table of the engine that a checked `source` names."""
+    *schema, name = table_parts(source)
+    return (schema[-1] if schema else DEFAULT_SCHEMA), name
+
+
+def table_source(schema: str, name: str) -> str:
+    """How `source` names a table of the engine: always with its schema, so that it is no file by any chance."""
+    return ".".join(_part(part) for part in (schema, name))
+
+
+def _part(name: str) -> str:
+    plain = re.fullmatch(_PLAIN, name) and not _FILE_LIKE.search(f".{name}") and f".{name.lower()}" not in _FILE_KINDS
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
 def read_source(table: Section, base: str, engine: str | None) -> Source | None:
     """A file, a glob of files, or a table of the engine."""
     if not table.require("source", "write source: and a .csv or .parquet file, or a table of the engine"):
@@ -78,8 +108,20 @@ def read_source(table: Section, base: str, engine: str | None) -> Source | None:
         table.problem("source", f"{table.where('source')} is a URL, {quoted(text)}", "write the path of a local file")
         return None
     extension = os.path.splitext(text)[1].lower()
+    if '"' in text and table_parts(text) and not os.path.exists(absolute(base, text)):
+        return _table(table, text, engine)
+    if os.path.isdir(absolute(base, text)):
+        table.problem("source", f"{table.where('source')} is the directory {quoted(text)}", _files_of(base, text))
+        return None
     if extension in _FILE_KINDS:
         return _file(table, _FILE_KINDS[extension], absolute(base, text))
+    if _DATABASE_LIKE.search(text) and os.path.isfile(absolute(base, text)):
+        table.problem(
+            "source",
+            f"{table.where('source')} is {quoted(text)}, a database",
+            f"write engine: {_PREFIX}{printable(text, 200)} at the top, and here a table of it, such as main.people",
+        )
+        return None
     if _FILE_LIKE.search(text) or os.path.exists(absolute(base, text)) or not _TABLE.fullmatch(text):
         table.problem(
             "source",
@@ -88,6 +130,19 @@ def read_source(table: Section, base: str, engine: str | None) -> Source | None:
         )
         return None
     return _table(table, text, engine)
+
+
+def _files_of(base: str, directory: str) -> str:
+    """What to write in the place of a directory."""
+    try:
+        names = [name for name in os.listdir(absolute(base, directory)) if not name.startswith(".")]
+    except OSError:
+        names = []
+    kinds = [kind for kind in _FILE_KINDS if any(name.endswith(kind) for name in names)]
+    if not kinds:
+        return "it holds no .csv or .parquet file: correct the path; it is relative to the policy"
+    globs = [printable(os.path.join(glob.escape(directory), f"*{kind}"), 200) for kind in kinds]
+    return f"write source: {one_of(globs)}, if its files are one table; else a table for each of them"
 
 
 def _file(table: Section, kind: SourceKind, location: str) -> Source | None:
@@ -99,7 +154,7 @@ def _file(table: Section, kind: SourceKind, location: str) -> Source | None:
     elif location.count("**") > 1:
         table.problem("source", f"{where} has more than one **", "keep one **")
         return None
-    elif next(glob.iglob(location, recursive=True), None) is None:
+    elif not any(os.path.isfile(path) for path in glob.iglob(location, recursive=True)):
         table.problem("source", f"{where}: no file matches {shown}", "correct the glob; it is relative to the policy")
         return None
     return Source(kind, location)
@@ -111,6 +166,13 @@ def _table(table: Section, name: str, engine: str | None) -> Source | None:
             "source",
             f"{table.where('source')} is the table {quoted(name)}, but an engine in memory has no tables",
             f"write a file (source: {printable(name)}.csv), or give the engine one (engine: duckdb:///file.duckdb)",
+        )
+        return None
+    if len(table_parts(name)) > 2:
+        table.problem(
+            "source",
+            f"{table.where('source')} is {quoted(name)}, a table with a catalogue",
+            "write schema and table alone, such as main.people: the catalogue is the one file of the engine",
         )
         return None
     return Source("table", name)

@@ -66,8 +66,7 @@ def _check_disjoint(tables: dict[str, Table], problems: Problems) -> None:
 def _places(table: Table) -> list[str]:
     """The files of a table, links resolved; of a table of the engine its name."""
     if table.source.kind == "table":
-        parts = table.source.location.replace('"', "").lower().split(".")
-        return [f"table {'.'.join(['main', *parts][-2:])}"]
+        return [repr(tuple(part.lower() for part in sources.schema_and_name(table.source.location)))]
     return [os.path.realpath(file) for file in glob.glob(table.source.location, recursive=True)]
 
 

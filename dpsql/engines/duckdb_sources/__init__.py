@@ -9,5 +9,6 @@ database_file  the .duckdb file: attached and let go, its catalogue checked
 public_tables  public tables: read whole, copied out, their values as keys
 catalogue      stored types against declared ones
 fingerprint    the version of the source files, and their size
+schemas        names and types of data that no policy names yet, for `dpsql init`
 driver         DuckDB's settings, and its faults without their words
 """

@@ -10,9 +10,12 @@ from sqlglot import exp
 from dpsql.engines import declared
 from dpsql.engines.declared import literal, quoted
 from dpsql.engines.duckdb_sources.catalogue import NAMED, check_type, stored_types, wrong
+from dpsql.errors import PolicyError
 from dpsql.policy import Policy, Table
+from dpsql.policy.problems import similar
+from dpsql.policy.sources import schema_and_name, table_source
 
-_SOURCE = "source"
+ATTACHED = "source"
 """The name under which the file is attached."""
 
 
@@ -31,9 +34,9 @@ def located(policy: Policy) -> Path | None:
 def attach(connection: duckdb.DuckDBPyConnection, file: Path) -> bool:
     """Attach the file, read-only. False if another process holds it for writing."""
     try:
-        connection.execute(f"ATTACH {literal(str(file))} AS {_SOURCE} (READ_ONLY)")
+        connection.execute(f"ATTACH {literal(str(file))} AS {ATTACHED} (READ_ONLY)")
     except duckdb.IOException as fault:
-        if "lock" in str(fault):
+        if "Could not set lock" in str(fault):
             return False
         raise
     return True
@@ -41,20 +44,20 @@ def attach(connection: duckdb.DuckDBPyConnection, file: Path) -> bool:
 
 def detach(connection: duckdb.DuckDBPyConnection) -> None:
     """Let the file go."""
-    connection.execute(f"DETACH {_SOURCE}")
+    connection.execute(f"DETACH {ATTACHED}")
 
 
 def relation(table: Table) -> exp.Table:
     """How SQL names a table of the file."""
-    schema, name = _schema_and_name(table)
-    return exp.table_(name, db=schema, catalog=_SOURCE, quoted=True)
+    schema, name = schema_and_name(table.source.location)
+    return exp.table_(name, db=schema, catalog=ATTACHED, quoted=True)
 
 
 def select(table: Table) -> str:
     """SQL that reads a table of the file."""
     wanted = ", ".join(quoted(column.name) for column in table.columns.values()) or "*"
-    schema, name = _schema_and_name(table)
-    return f"SELECT {wanted} FROM {_SOURCE}.{quoted(schema)}.{quoted(name)}"
+    schema, name = schema_and_name(table.source.location)
+    return f"SELECT {wanted} FROM {ATTACHED}.{quoted(schema)}.{quoted(name)}"
 
 
 def check(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, file: Path | None) -> dict[str, str]:
@@ -71,24 +74,44 @@ def check(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, f
             f"table {table.name}: the engine in memory has no table {table.source.location}",
             "write a file as source, or `engine: duckdb:///file.duckdb`",
         )
-    schema, name = _schema_and_name(table)
+    schema, name = schema_and_name(table.source.location)
     found = connection.execute(
-        f"SELECT sql FROM duckdb_tables() WHERE {NAMED}", [_SOURCE, schema.lower(), name.lower()]
+        f"SELECT sql FROM duckdb_tables() WHERE {NAMED}", [ATTACHED, schema.lower(), name.lower()]
     ).fetchone()
     if found is None:
-        raise wrong(
-            policy,
-            table.line,
-            f"table {table.name}: {file} has no base table {table.source.location}",
-            "write the name of a table of the file; a view can't be a source",
-        )
-    types = stored_types(connection, _SOURCE, schema, name)
+        raise _no_table(connection, policy, table, file)
+    types = stored_types(connection, ATTACHED, schema, name)
     _check_columns(policy, table, types, str(found[0]))
     return {name: types[name] for name in table.columns} if table.columns else types
 
 
+def _no_table(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, file: Path) -> PolicyError:
+    """The error for a source that is no base table of the file: a view of it, or nothing at all."""
+    schema, name = schema_and_name(table.source.location)
+    written = table_source(schema, name)
+    view = "SELECT 1 FROM duckdb_views() WHERE database_name = ? AND lower(schema_name) = ? AND lower(view_name) = ?"
+    if connection.execute(view, [ATTACHED, schema.lower(), name.lower()]).fetchone():
+        return wrong(
+            policy,
+            table.line,
+            f"table {table.name}: {written} of {file} is a view, and a view may hold anything",
+            f"declare the table that it reads, or make it a table: "
+            f"CREATE TABLE {table_source(schema, name + '_table')} AS FROM {written}",
+        )
+    listed = "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND NOT internal"
+    tables = {t: table_source(s, t) for s, t in connection.execute(listed, [ATTACHED]).fetchall()}
+    near = similar(name, tables)
+    meant = tables[near] if near else None
+    return wrong(
+        policy,
+        table.line,
+        f"table {table.name}: {file} has no table {written}",
+        f"did you mean {meant}?" if meant else "write the name of a table of the file",
+    )
+
+
 def _check_columns(policy: Policy, table: Table, types: dict[str, str], create_table: str) -> None:
-    collated = declared.collated(create_table, table.columns.values())
+    collated = declared.collated(create_table, table.columns)
     for column in table.columns.values():
         check_type(policy, table, column, types)
         if not column.name.isascii() and column.name != column.name.lower():
@@ -105,8 +128,3 @@ def _check_columns(policy: Policy, table: Table, types: dict[str, str], create_t
                 f"table {table.name}: column {column.name} has a collation",
                 "store it without COLLATE, so that keys are compared byte by byte",
             )
-
-
-def _schema_and_name(table: Table) -> tuple[str, str]:
-    schema, dot, name = table.source.location.rpartition(".")
-    return (schema, name) if dot else ("main", name)

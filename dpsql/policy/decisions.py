@@ -1,0 +1,31 @@
+"""DECIDE: the word that stands in a draft where the owner of the data must decide. Nothing that holds it loads."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from dpsql.policy.document import Node, Scalar
+
+DECIDE = "DECIDE"
+
+_HINTS = {
+    ("budget", "epsilon"): "write epsilon: and what all queries together may cost, for example epsilon: 20",
+    ("an analyst", "epsilon"): "write epsilon: and what this analyst may spend, for example epsilon: 5",
+    ("a table", "unit"): "write unit: row if each row is one person and nobody has two, "
+    "or public: true if nothing in the table is private; else leave the table out",
+    ("a column", "type"): "write type: integer, decimal(p,s), double, text, boolean, date or timestamp",
+    ("a column", "bounds"): "write bounds: [lower, upper], for example bounds: [0, 120] or "
+    "bounds: [2020-01-01, 2020-12-31], from what is known about the subject; or delete the line",
+    ("a column", "keys"): "write keys: and all values that may be shown as groups, for example keys: [a, b]",
+}
+
+
+def is_undecided(node: Node) -> TypeGuard[Scalar]:
+    """Whether nothing but the word stands there."""
+    return isinstance(node, Scalar) and node.written == DECIDE == node.value
+
+
+def undecided(where: str, kind: str, key: str) -> tuple[str, str]:
+    """Message and hint for a place that is still to be decided; `kind` is the kind of its section."""
+    hint = _HINTS.get((kind, key), f"write the value in the place of {DECIDE}; config/template.yaml shows every key")
+    return f"{where} is still to be decided", hint
