@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, Literal
+from typing import Literal
 
 from dpsql import errors
 from dpsql.errors import (
@@ -47,7 +47,7 @@ from dpsql.errors import (
     Warning,
 )
 from dpsql.policy import load
-from dpsql.result import Result, ResultColumn
+from dpsql.result import Result, ResultColumn, Row
 from dpsql.session import Session, open_session, system_user
 
 apilevel = "2.0"
@@ -57,7 +57,6 @@ paramstyle = "qmark"
 """`?` with a sequence. `$1` with a sequence and `:name` with a mapping work too."""
 
 Parameters = Sequence[object] | Mapping[str, object]
-Row = tuple[Any, ...]
 Description = tuple[str, str, None, None, int | None, int | None, None]
 
 
@@ -354,7 +353,7 @@ class Cursor:
     @property
     def rowcount(self) -> int:
         """How many rows the answer has: never the number of private rows. -1 before execute."""
-        return -1 if self._result is None else len(self._result.rows)
+        return -1 if self._result is None else len(self._result.values)
 
     @property
     def rownumber(self) -> int | None:
