@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 import threading
 import time
 import weakref
@@ -435,10 +436,8 @@ class Cursor:
 
 
 def _described(column: ResultColumn) -> Description:
-    base, _, inside = column.type.partition("(")
-    numbers = inside.rstrip(")").split(",")
-    exact = base == "DECIMAL" and len(numbers) == 2
-    precision, scale = (int(numbers[0]), int(numbers[1])) if exact else (None, None)
+    exact = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", column.type)
+    precision, scale = (int(exact[1]), int(exact[2])) if exact else (None, None)
     return column.name, column.type, None, None, precision, scale, None
 
 
