@@ -62,7 +62,7 @@ def _noisy(value: float, half_width: float) -> str:
         return _text(value)
     decimals = 0 if isinstance(value, int) or half_width <= 0 else _decimals(half_width)
     rounded = Fraction(math.ceil(Fraction(half_width) * 10**decimals), 10**decimals)
-    return f"{value:,.{decimals}f} ± {float(rounded):,.{decimals}f}"
+    return f"{value:z,.{decimals}f} ± {float(rounded):,.{decimals}f}"
 
 
 def _decimals(half_width: float) -> int:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ import pytest
 
 import dpsql
 from dpsql import frames, notebook
+from dpsql.result import Privacy, Result, ResultColumn, Values
 
 POLICY = """\
 dpsql: 1
@@ -394,10 +397,11 @@ def test_names_that_occur_twice(cursor: dpsql.Cursor) -> None:
         assert cursor.fetchall() == [(2, 4)]
     frame = cursor.execute(sql).df()
     assert frame.columns.tolist() == ["n", "n"] and frame.values.tolist() == [[2, 4]]
-    assert frame.attrs["privacy"]["half_widths"] == {}
     table = cursor.execute(sql).arrow()
     assert table.column_names == ["n", "n"] and [c.to_pylist() for c in table.columns] == [[2], [4]]
     assert pa.table(cursor.execute(sql)).column_names == ["n", "n"]
+    half_widths = cursor.execute(sql, epsilon=2).df().attrs["privacy"]["half_widths"]
+    assert cursor.privacy is not None and len(set(cursor.privacy.half_widths)) == 2 and half_widths == {}
     same = cursor.execute("SELECT COUNT(*), COUNT(*) FROM people").df()
     assert list(same.attrs["privacy"]["half_widths"]) == ["count"]
 
@@ -466,10 +470,6 @@ def test_privacy_of_arrow_tables(cursor: dpsql.Cursor, tmp_path: Path) -> None:
 
 
 def test_privacy_of_public_answers_without_a_limit() -> None:
-    from fractions import Fraction
-
-    from dpsql.result import Privacy, Result, ResultColumn, Values
-
     result = Result((ResultColumn("v", "INTEGER"),), Values([(1,)]), Privacy("é", Fraction(1), Fraction(0), None))
     facts = frames.privacy_facts(result)
     assert facts == {"analyst": "é", "epsilon_charged": 0, "epsilon_left": None, "level": 0.95, "half_widths": {}}
@@ -554,37 +554,62 @@ def test_repr(connection: dpsql.Connection) -> None:
     assert repr(cursor) == "<dpsql.Cursor, closed>" and cursor._repr_html_() is None
 
 
-def _cells(html: str) -> list[list[str]]:
-    """The texts of the table's cells, by pandas' own reading of HTML's rows."""
-    rows = html.split("<tr>")[1:]
-    return [[cell.split("</t")[0] for cell in row.replace("<td", "<th").split("<th style=")[1:]] for row in rows]
+def _cells(html: str) -> list[list[tuple[str, str]]]:
+    """The alignment and the text of each cell, by rows."""
+    cell = re.compile(r'<t[hd] style="text-align: (left|right)[^>]*>(.*?)</t[hd]>', re.DOTALL)
+    return [cell.findall(row) for row in html.split("<tr>")[1:]]
 
 
 def test_html(cursor: dpsql.Cursor) -> None:
-    html = cursor.execute(MEAN, epsilon=10**6)._repr_html_()
-    assert html is not None
-    number, text = '"text-align: right">', '"text-align: left; white-space: pre-wrap">'
+    html = cursor.execute(MEAN, epsilon=2)._repr_html_()
+    assert html is not None and cursor.privacy is not None
     rows = _cells(html)
-    assert rows[0] == [f"{number}grown", f"{number}n", f"{number}mean"]
-    assert [row[0] for row in rows[1:]] == [f"{number}0", f"{number}1", f"{number}NULL"]
-    assert rows[1][1] == f"{number}1 ± 1" and rows[3][1] == f"{number}0 ± 1"
-    assert rows[2][2].startswith(f"{number}3.000000") and " ± 0.00000" in rows[2][2]
+    assert [text for _, text in rows[0]] == ["grown", "n", "mean"]
+    assert [row[0] for row in rows[1:]] == [("right", "0"), ("right", "1"), ("right", "NULL")]
+    for row in rows[1:]:
+        assert all(align == "right" and re.fullmatch(r"[\d.,]+ ± [\d.,]+", text) for align, text in row[1:])
     assert f"<p>{cursor.privacy}; each exact number lies within its ± in 95 % of all answers</p>" in html
     assert len(cursor.fetchall()) == 3
     assert cursor._repr_html_() == html
     names = _cells(cursor.execute("SELECT name, COUNT(*) FROM people GROUP BY name")._repr_html_() or "")
-    assert names[1] == [f"{text}Ann", f"{number}1 ± 0"] and names[2] == [f"{text}NULL", f"{number}1 ± 0"]
+    assert [row[0] for row in names] == [("left", "name"), ("left", "Ann"), ("left", "NULL")]
+
+
+def test_html_of_noisy_numbers() -> None:
+    columns = (
+        ResultColumn("n", "BIGINT", 2.4),
+        ResultColumn("s", "DOUBLE", 343.0),
+        ResultColumn("m", "DOUBLE", None, (0.0344, float("inf"))),
+        ResultColumn("z", "DOUBLE", 0.0),
+    )
+    rows = [(1250, 47983308.4, 12.34567, 2.0), (None, -0.4, 5.0, None)]
+    result = Result(columns, Values(rows), Privacy("a", Fraction(1), Fraction(1), None))
+    assert [[text for _, text in row] for row in _cells(notebook.html(result, ""))[1:]] == [
+        ["1,250 ± 3", "47,983,308 ± 343", "12.346 ± 0.035", "2 ± 0"],
+        ["NULL", "0 ± 343", "5", "NULL"],
+    ]
 
 
 def test_html_of_values_without_noise(cursor: dpsql.Cursor) -> None:
     sql = """SELECT true, 1.50, 1e300, 1234.56789e0, CAST('NaN' AS DOUBLE), DATE '2020-01-31', 12345, 1e-12, 0.1e0 * 3,
         TO_DAYS(2), 0e0"""
     [_, row] = _cells(cursor.execute(sql)._repr_html_() or "")
-    texts = [cell.split(">", 1)[1] for cell in row]
-    assert texts == [
+    assert [text for _, text in row] == [
         "true", "1.50", "1e+300", "1234.57", "nan", "2020-01-31", "12345", "1e-12", "0.3", "2 days, 0:00:00", "0",
     ]  # fmt: skip
-    assert [("right" in cell) for cell in row] == [False, True, True, True, True, False, True, True, True, False, True]
+    assert [align == "right" for align, _ in row] == [
+        False,
+        True,
+        True,
+        True,
+        True,
+        False,
+        True,
+        True,
+        True,
+        False,
+        True,
+    ]
     assert "±" not in (cursor._repr_html_() or "")
 
 
