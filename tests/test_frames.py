@@ -311,6 +311,15 @@ def test_values_beyond_a_frame_stay_to_be_fetched(cursor: dpsql.Cursor, expressi
         assert cursor.fetchall() == rows
 
 
+def test_moments_of_any_zone_are_in_utc() -> None:
+    moment = dt.datetime(2020, 1, 31, 10, tzinfo=dt.timezone(dt.timedelta(hours=-5)))
+    columns = (ResultColumn("v", "TIMESTAMP WITH TIME ZONE"),)
+    result = Result(columns, Values([(moment,)]), Privacy("a", Fraction(1), Fraction(0), None))
+    assert frames.numpy_arrays(result, 0, False)["v"][0] == np.datetime64("2020-01-31T15:00:00")
+    assert frames.arrow_table(result, 0, False).to_pydict() == {"v": [moment]}
+    assert frames.pandas_frame(result, 0, False)["v"][0] == moment
+
+
 def test_years_beyond_9999(cursor: dpsql.Cursor) -> None:
     sql = "SELECT CAST('22020-01-31 10:00:00.5' AS TIMESTAMP) AS t, CAST('22020-01-31' AS DATE) AS d"
     assert isinstance(cursor.execute(sql).fetchall()[0][0], str)
