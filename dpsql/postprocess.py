@@ -63,6 +63,7 @@ class Scratch:
         )
         for table in public_tables:
             self._load(table)
+        self._connection.execute("SET GLOBAL TimeZone = 'UTC'")  # of the cursors too, whatever the machine's is
         self._connection.execute("SET temp_directory = ''")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
