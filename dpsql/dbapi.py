@@ -8,6 +8,8 @@
         cursor.fetchall()
         cursor.privacy.half_widths   # (None, 3.0): each count ± 3 holds the exact one in 95 % of all answers
 
+Instead of `fetchall`, `df`, `pl`, `arrow` and `fetchnumpy` give the rows as a data frame (see dpsql.frames).
+
 Where it differs from other databases:
 
 * Every execute is charged before any row is read, and a charge is never refunded: not by `rollback`, not by
@@ -23,16 +25,17 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import re
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from dpsql import errors
+from dpsql import errors, frames, notebook
 from dpsql.errors import (
     DatabaseError,
     DataError,
@@ -47,8 +50,13 @@ from dpsql.errors import (
     Warning,
 )
 from dpsql.policy import load
-from dpsql.result import Result, ResultColumn
+from dpsql.result import Array, Result, ResultColumn, Row
 from dpsql.session import Session, open_session, system_user
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped]
+    import polars
+    import pyarrow  # type: ignore[import-untyped]
 
 apilevel = "2.0"
 threadsafety = 2
@@ -57,7 +65,7 @@ paramstyle = "qmark"
 """`?` with a sequence. `$1` with a sequence and `:name` with a mapping work too."""
 
 Parameters = Sequence[object] | Mapping[str, object]
-Row = tuple[Any, ...]
+_Frame = TypeVar("_Frame")
 Description = tuple[str, str, None, None, int | None, int | None, None]
 
 
@@ -354,7 +362,7 @@ class Cursor:
     @property
     def rowcount(self) -> int:
         """How many rows the answer has: never the number of private rows. -1 before execute."""
-        return -1 if self._result is None else len(self._result.rows)
+        return -1 if self._result is None else len(self._result.values)
 
     @property
     def rownumber(self) -> int | None:
@@ -375,7 +383,7 @@ class Cursor:
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
         """The next rows: `size` of them (default: `arraysize`), or as many as are left."""
-        rows = self._rows()
+        rows = self._answer().rows
         count = self.arraysize if size is None else size
         if count < 0:
             raise InterfaceError("fetchmany can't fetch a negative number of rows", hint="give a size of at least 0")
@@ -384,7 +392,7 @@ class Cursor:
 
     def fetchall(self) -> list[Row]:
         """All rows that are left."""
-        rows = self._rows()
+        rows = self._answer().rows
         start, self._position = self._position, len(rows)
         return rows[start:]
 
@@ -399,7 +407,66 @@ class Cursor:
 
     def nextset(self) -> None:
         """There is never a second set of rows: None."""
-        self._rows()
+        self._answer()
+
+    # -- data frames
+
+    def fetchnumpy(self, *, half_widths: bool = False) -> dict[str, Array]:
+        """All rows that are left, as a NumPy array for each column, by name; masked arrays if NULL is in them.
+
+        With `half_widths`, here and below, each noisy number is followed by a column `<name>_half_width`. Raises
+        InterfaceError where two columns have one name, DataError for a value that a frame can't hold (a date before
+        year 1); the rows are then still there to be fetched.
+        """
+        return self._frame(frames.numpy_arrays, half_widths)
+
+    def df(self, *, half_widths: bool = False) -> pandas.DataFrame:
+        """All rows that are left, as a pandas DataFrame; `attrs["privacy"]` says what they cost.
+
+        Raises InterfaceError where pandas is missing, DataError.
+        """
+        return self._frame(frames.pandas_frame, half_widths)
+
+    def pl(self, *, half_widths: bool = False) -> polars.DataFrame:
+        """All rows that are left, as a polars DataFrame.
+
+        Raises InterfaceError where polars or pyarrow is missing or two columns have one name, NotSupportedError for
+        types that Arrow lacks, DataError.
+        """
+        return self._frame(frames.polars_frame, half_widths)
+
+    def arrow(self, *, half_widths: bool = False) -> pyarrow.Table:
+        """All rows that are left, as a pyarrow Table; the schema's metadata say what they cost, as JSON.
+
+        Raises InterfaceError where pyarrow is missing, NotSupportedError for types that Arrow lacks, DataError.
+        """
+        return self._frame(frames.arrow_table, half_widths)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows that are left for any library that reads Arrow streams; they stay to be fetched.
+
+        A reader may ask more than once: first for the schema, then for the rows.
+        """
+        return frames.arrow_table(self._answer(), self._position, False).__arrow_c_stream__(requested_schema)
+
+    def _frame(self, make: Callable[[Result, int, bool], _Frame], half_widths: bool) -> _Frame:
+        answer = self._answer()
+        frame = make(answer, self._position, half_widths)
+        self._position = len(answer.values)
+        return frame
+
+    # -- being looked at
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return "<dpsql.Cursor, closed>"
+        if self._result is None:
+            return "<dpsql.Cursor, nothing executed>"
+        return f"<dpsql.Cursor, {len(self._result.values)} rows, {self.privacy}>"
+
+    def _repr_html_(self) -> str | None:
+        """The first rows of the answer as a table, and what it cost, for notebooks. Rows stay to be fetched."""
+        return None if self._result is None else notebook.html(self._result, str(self.privacy))
 
     # -- the rest of PEP 249
 
@@ -428,18 +495,16 @@ class Cursor:
             raise InterfaceError("the cursor is closed", hint="take a new one from the connection")
         return self.connection.session
 
-    def _rows(self) -> list[Row]:
+    def _answer(self) -> Result:
         self._session()
         if self._result is None:
             raise InterfaceError("nothing was executed", hint="call execute first")
-        return self._result.rows
+        return self._result
 
 
 def _described(column: ResultColumn) -> Description:
-    base, _, inside = column.type.partition("(")
-    numbers = inside.rstrip(")").split(",")
-    exact = base == "DECIMAL" and len(numbers) == 2
-    precision, scale = (int(numbers[0]), int(numbers[1])) if exact else (None, None)
+    exact = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", column.type)
+    precision, scale = (int(exact[1]), int(exact[2])) if exact else (None, None)
     return column.name, column.type, None, None, precision, scale, None
 
 

@@ -55,7 +55,7 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """The connection or cursor was used wrongly (closed, nothing executed)."""
+    """The connection or cursor was used wrongly (closed, nothing executed), or a package that it needs is missing."""
 
     sqlstate = "08003"
 

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import duckdb
 from sqlglot import exp
@@ -22,6 +21,7 @@ from dpsql.engines import PublicTable
 from dpsql.errors import Cancelled, DatabaseError, EngineError, UnknownColumn, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.release import NoisyRows
+from dpsql.result import Values
 
 MEMORY = "1GB"
 SECONDS = 30
@@ -63,6 +63,7 @@ class Scratch:
         )
         for table in public_tables:
             self._load(table)
+        self._connection.execute("SET GLOBAL TimeZone = 'UTC'")  # of the cursors too, whatever the machine's is
         self._connection.execute("SET temp_directory = ''")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
@@ -126,14 +127,14 @@ class Scratch:
             raise _binding_error(error, tree) from None
         return Outer(sql, statement, tuple(row[0] for row in described), tuple(row[1] for row in described))
 
-    def run(self, outer: Outer, releases: Mapping[str, NoisyRows]) -> list[tuple[Any, ...]]:
-        """The rows of the outer query. After the charge: any failure is one generic error.
+    def run(self, outer: Outer, releases: Mapping[str, NoisyRows]) -> Values:
+        """The values of the outer query's result. After the charge: any failure is one generic error.
 
         Where the query only names columns of one release, they are read off: what the engine would return.
         """
         if outer.plain is not None:
             (release,) = releases.values()
-            return list(zip(*(release.columns[name].tolist() for name in outer.plain), strict=True))
+            return Values(columns=[release.columns[name] for name in outer.plain])
         cursor = self._cursor()
         try:
             for name, rows in releases.items():
@@ -143,7 +144,7 @@ class Scratch:
                 cursor.abort()
             if len(fetched) > MAX_ROWS:
                 raise EngineError(f"the result has more than {MAX_ROWS:,} rows; a charge stands", hint="add a LIMIT")
-            return fetched
+            return Values(fetched)
         except duckdb.InterruptException:
             raise Cancelled("the query over the noisy rows took too long", hint="ask for less") from None
         except duckdb.Error as error:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
+from operator import itemgetter
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Row = tuple[Any, ...]
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +45,59 @@ class Privacy:
     level: float = 0.95
 
 
+class Values:
+    """The values of an answer, kept as they came: as rows, or as columns of which rows are made once they are wanted.
+
+    Rows hold Python values, None for NULL. Columns hold numpy's numbers or Python values, masked or None for NULL.
+    """
+
+    __slots__ = ("_columns", "_rows")
+
+    def __init__(self, rows: list[Row] | None = None, *, columns: Sequence[Array] = ()) -> None:
+        self._rows = rows
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._columns[0]) if self._rows is None else len(self._rows)
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows."""
+        if self._rows is None:
+            self._rows = _zipped(self._columns)
+        return self._rows
+
+    def head(self, count: int) -> list[Row]:
+        """The first rows."""
+        return _zipped([c[:count] for c in self._columns]) if self._rows is None else self._rows[:count]
+
+    def column(self, index: int, start: int = 0) -> Array:
+        """A column from row `start` on."""
+        if self._columns:
+            return self._columns[index][start:]
+        values = map(itemgetter(index), islice(self.rows, start, None))
+        return np.fromiter(values, dtype=object, count=max(len(self) - start, 0))
+
+    def without_columns_from(self, width: int) -> Values:
+        """The same with its first `width` columns alone."""
+        if self._columns:
+            return Values(columns=self._columns[:width])
+        return Values([row[:width] for row in self.rows])
+
+
+def _zipped(columns: Sequence[Array]) -> list[Row]:
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The answer to one statement."""
 
     columns: tuple[ResultColumn, ...]
-    rows: list[tuple[Any, ...]]
+    values: Values
     privacy: Privacy
+
+    @property
+    def rows(self) -> list[Row]:
+        """Its rows, of Python values."""
+        return self.values.rows

@@ -30,7 +30,7 @@ from dpsql.privacy.loss import parse_epsilon
 from dpsql.privacy.noise import NoiseSource, SystemNoise
 from dpsql.query import half_width_name, interval_names, key_name, number_name, release_name
 from dpsql.release import LEVEL, NoisyRows, key_columns, listed, release
-from dpsql.result import Privacy, Result, ResultColumn
+from dpsql.result import Privacy, Result, ResultColumn, Values
 from dpsql.rewrite.inner import Inner, inner_query
 from dpsql.rewrite.outer import (
     direct_numbers,
@@ -159,17 +159,17 @@ class Session:
         charged: Fraction,
         remaining: Remaining,
     ) -> Result:
-        rows = scratch.run(compiled.outer, noisy)
+        values = scratch.run(compiled.outer, noisy)
         columns = compiled.columns
         if compiled.extra:
             visible = len(columns)
             new = list(columns)
             for offset, (position, _) in enumerate(compiled.extra):
-                widths = tuple(row[visible + offset] for row in rows)
+                widths = tuple(values.column(visible + offset).tolist())
                 new[position] = replace(new[position], half_widths=widths)
-            columns, rows = tuple(new), [row[:visible] for row in rows]
+            columns, values = tuple(new), values.without_columns_from(visible)
         privacy = Privacy(analyst, compiled.plan.epsilon, charged, remaining.epsilon, LEVEL)
-        return Result(columns, rows, privacy)
+        return Result(columns, values, privacy)
 
     # ------------------------------------------------------------------------------------------ explaining
 
@@ -197,7 +197,7 @@ class Session:
         text = explain(compiled.plan, compiled.inner, compiled.outer_sql, left, compiled.explain or "text")
         lines = [text] if compiled.explain == "json" else text.splitlines()
         privacy = Privacy(analyst, compiled.plan.epsilon, Fraction(0), left.epsilon, LEVEL)
-        return Result((ResultColumn("QUERY PLAN", "VARCHAR"),), [(line,) for line in lines], privacy)
+        return Result((ResultColumn("QUERY PLAN", "VARCHAR"),), Values([(line,) for line in lines]), privacy)
 
     def plan(self, sql: str, parameters: Parameters = (), *, epsilon: object = None) -> Compiled:
         """The compiled statement, for front ends that show it. No data is read."""

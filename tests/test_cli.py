@@ -22,7 +22,7 @@ from dpsql.cli.errors import error_text, excerpt, with_config
 from dpsql.errors import Error, InternalError
 from dpsql.ledger import Ledger
 from dpsql.policy import load
-from dpsql.result import Privacy, Result, ResultColumn
+from dpsql.result import Privacy, Result, ResultColumn, Values
 from dpsql.session import Session
 from dpsql.table import Head, table, width
 
@@ -660,11 +660,11 @@ def test_numbers_in_tables() -> None:
         ResultColumn("d", "DOUBLE"),
     )
     rows = [(1250, 47983308.4, 12.34567, 2020, 10.0), (None, float("nan"), 5.0, 1999, 1234.56789)]
-    result = Result(columns, rows, Privacy("a", Fraction(1), Fraction(1), None))
+    result = Result(columns, Values(rows), Privacy("a", Fraction(1), Fraction(1), None))
     lines = [[c.strip() for c in line.split("|")[1:-1]] for line in answer(result, "table", "ascii").splitlines()]
     assert lines[3] == ["1,250 ± 9", "47,983,308 ± 343", "12.346 ± 0.035", "2020", "10"]
     assert lines[4] == ["NULL", "NaN", "5", "1999", "1234.57"]
-    nothing = Result((ResultColumn("x", '"NULL"'),), [(None,)], Privacy("a", Fraction(1), Fraction(0), None))
+    nothing = Result((ResultColumn("x", '"NULL"'),), Values([(None,)]), Privacy("a", Fraction(1), Fraction(0), None))
     assert '{"name": "x", "type": "NULL"}' in answer(nothing, "json", "ascii")
     assert '"half_widths": [' in answer(result, "json", "ascii")
     assert json.loads(answer(result, "json", "ascii"))["rows"][1][1] == "NaN"
@@ -686,7 +686,7 @@ def test_values_for_programs() -> None:
     }
     columns = tuple(ResultColumn(type_, type_) for type_ in values)
     rows = [tuple(value for value, _, _ in values.values())]
-    result = Result(columns, rows, Privacy("a", Fraction(1), Fraction(0), None))
+    result = Result(columns, Values(rows), Privacy("a", Fraction(1), Fraction(0), None))
     assert next(csv.reader(answer(result, "csv", "ascii").splitlines()[1:])) == [text for _, text, _ in values.values()]
     assert json.loads(answer(result, "json", "ascii"))["rows"] == [[value for _, _, value in values.values()]]
     assert " 1.5 |" in answer(result, "table", "ascii")

@@ -16,6 +16,7 @@ import pytest
 import dpsql
 from dpsql import dbapi
 from dpsql.ledger import Ledger
+from dpsql.result import ResultColumn
 
 POLICY = """\
 dpsql: 1
@@ -135,6 +136,11 @@ def test_description(cursor: dpsql.Cursor) -> None:
     assert [column[1] for column in cursor.description] == kinds
     assert cursor.description[3][4:6] == (7, 3)
     assert cursor.description[0][1] != dpsql.DATETIME
+
+
+def test_description_of_lists_of_decimals() -> None:
+    described = dbapi._described(ResultColumn("v", "DECIMAL(3,1)[]"))
+    assert described == ("v", "DECIMAL(3,1)[]", None, None, None, None, None)
 
 
 def test_type_objects() -> None:

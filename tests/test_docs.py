@@ -3,7 +3,8 @@
 A fenced block of `console` holds commands, each after `$ `, and what they print. A comment above it may say
 `<!-- test: random -->` (noise or dates are in it: the words are compared, not the numbers), `<!-- test: exit 1 -->`
 (the exit code) or `<!-- test: install -->` (makes an environment: its parts are checked, not run). Blocks of `python`
-are run, blocks of `yaml` loaded as policies. All run in their order in a copy of `config/` and the demo's data.
+are run; a block of `text` holds what the last one before it prints. Blocks of `yaml` are loaded as policies. All run in
+their order in a copy of `config/` and the demo's data.
 
 `python -m tests.test_docs` writes what the commands print into README.
 """
@@ -29,7 +30,7 @@ from dpsql.rewrite import outer
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 _BLOCK = re.compile(
-    r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>console|python|yaml)\n(?P<body>.*?)```\n", re.DOTALL
+    r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>console|python|text|yaml)\n(?P<body>.*?)```\n", re.DOTALL
 )
 
 
@@ -98,23 +99,31 @@ def expected_code(mark: str) -> int:
 def test_every_command_of_readme(tmp_path: Path) -> None:
     folder = workplace(tmp_path)
     ran = 0
+    printed = ""
     for block in blocks(README.read_text(encoding="utf-8")):
         if block.language == "python":
             done = run([sys.executable, "-c", block.body], folder, PYTHONPATH=str(ROOT))
             assert done.returncode == 0, f"{block.body}\n{done.stdout}"
+            printed = done.stdout
             ran += 1
+        if block.language == "text":
+            assert _same(block, printed, block.body), printed
         if block.language != "console" or block.mark == "install":
             continue
         for command, output in block.commands:
             done = run(["sh", "-c", command], folder)
             assert done.returncode == expected_code(block.mark), f"{command}\n{done.stdout}"
             assert "Traceback" not in done.stdout
-            if block.mark != "random":
-                assert done.stdout == output, command
-            elif output:
-                assert _shape(done.stdout) == _shape(output), command
+            assert _same(block, done.stdout, output), f"{command}\n{done.stdout}"
             ran += 1
     assert ran >= 10
+
+
+def _same(block: Block, printed: str, shown: str) -> bool:
+    """Whether README shows what is printed; of what is random, the words, unless it shows nothing."""
+    if block.mark == "random":
+        return not shown or _shape(printed) == _shape(shown)
+    return printed == shown
 
 
 def _shape(output: str) -> list[str]:
@@ -272,20 +281,26 @@ def write_outputs() -> None:
     text = README.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         folder = workplace(Path(name))
-        parts, end = [], 0
+        parts, end, printed = [], 0, ""
         for block in blocks(text):
             if block.language == "python":
-                run([sys.executable, "-c", block.body], folder, PYTHONPATH=str(ROOT))
-            if block.language != "console" or block.mark == "install":
+                printed = run([sys.executable, "-c", block.body], folder, PYTHONPATH=str(ROOT)).stdout
+            if block.language not in ("console", "text") or block.mark == "install":
                 continue
-            body = ""
-            for command, old in block.commands:
-                new = run(["sh", "-c", command], folder).stdout
-                same = block.mark == "random" and _shape(new) == _shape(old)
-                body += f"$ {command}{old if same else new}"
+            if block.language == "text":
+                body = _kept(block, printed, block.body)
+            else:
+                body = ""
+                for command, old in block.commands:
+                    body += f"$ {command}{_kept(block, run(['sh', '-c', command], folder).stdout, old)}"
             parts.append(text[end : block.start] + body)
             end = block.start + len(block.body)
     README.write_text(with_function_tables("".join(parts) + text[end:]), encoding="utf-8")
+
+
+def _kept(block: Block, new: str, old: str) -> str:
+    """The old text where only noise is new."""
+    return old if block.mark == "random" and _shape(new) == _shape(old) else new
 
 
 if __name__ == "__main__":

@@ -57,6 +57,30 @@ def test_signatures() -> None:
         "parameters",
         "epsilon",
     ]
+    for name in ("fetchnumpy", "df", "pl", "arrow"):
+        method = inspect.signature(getattr(dpsql.Cursor, name))
+        assert str(method).startswith("(self, *, half_widths: 'bool' = False) -> ")
+
+
+def test_methods_of_cursors() -> None:
+    assert {name for name in vars(dpsql.Cursor) if not name.startswith("_")} == {
+        *(
+            "arraysize",
+            "close",
+            "description",
+            "execute",
+            "executemany",
+            "explain",
+            "fetchall",
+            "fetchmany",
+            "fetchone",
+        ),
+        *("nextset", "privacy", "rowcount", "rownumber", "setinputsizes", "setoutputsize"),
+        *("arrow", "df", "fetchnumpy", "pl"),
+    }
+    for name, value in vars(dpsql.Cursor).items():
+        if not name.startswith("_") and name != "arraysize":
+            assert inspect.getdoc(value), name
 
 
 def test_errors_are_the_same_everywhere() -> None:

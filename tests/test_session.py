@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -167,6 +170,17 @@ def test_a_changed_public_table_is_read_again(tmp_path: Path) -> None:
         groups = session.execute("SELECT ward, COUNT(*) FROM people GROUP BY ward", epsilon="1000", analyst="alice")
         assert [row[0] for row in groups.rows] == names
     session.close()
+
+
+def test_times_are_utc_wherever_the_machine_is() -> None:
+    code = (
+        "from dpsql.postprocess import Outer, Scratch\n"
+        "sql = \"SELECT CAST(CAST('2020-01-31 02:00:00+00' AS TIMESTAMPTZ) AS VARCHAR)\"\n"
+        "print(Scratch().run(Outer(sql, None, ('v',), ('VARCHAR',)), {}).rows)"
+    )
+    environment = {**os.environ, "TZ": "America/New_York"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[('2020-01-31 02:00:00+00',)]"
 
 
 def test_rows_that_are_read_off_are_those_of_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from dpsql.cli.answer import answer, cost, error_note
+from dpsql.cli.answer import answer, cost
 from dpsql.cli.arguments import analyst, parameters, statement
 from dpsql.cli.errors import OK
 from dpsql.cli.output import Output, say
+from dpsql.display import error_note
 from dpsql.policy import load
 from dpsql.session import open_session
 

@@ -1,0 +1,128 @@
+"""An answer's values as people read them: `1,250 ± 3`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from dpsql.result import Result, ResultColumn
+
+_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BIGNUM|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)", re.IGNORECASE)
+_DIGITS = 6
+
+
+def is_number(column: ResultColumn) -> bool:
+    """Whether a column holds numbers, which stand to the right."""
+    return _NUMBER.fullmatch(column.type) is not None
+
+
+def has_error(column: ResultColumn) -> bool:
+    """Whether half-widths are known of its values."""
+    return column.half_width is not None or column.half_widths is not None
+
+
+def error_note(result: Result) -> str:
+    """`± at 95 %`: what the errors in a table mean; "" where it has none."""
+    percent = Fraction(str(result.privacy.level)) * 100
+    return f"± at {float(percent):g} %" if any(map(has_error, result.columns)) else ""
+
+
+def half_widths(column: ResultColumn, rows: int) -> list[float | None]:
+    """The half-width of each of the first values, None where none is known."""
+    if column.half_widths is not None:
+        return list(column.half_widths[:rows])
+    return [column.half_width] * rows
+
+
+def cells(column: ResultColumn, values: Sequence[Any], *, separators: bool = True) -> list[str]:
+    """Each value as text: a noisy number to two digits of its half-width, with that; others to six digits.
+
+    The signs stand below one another if the cells are aligned to the right.
+    """
+    widths = half_widths(column, len(values))
+    shown = [_shown(v, w, separators) for v, w in zip(values, widths, strict=True)]
+    if not has_error(column):
+        return shown
+    errors = [_error(v, w, separators) for v, w in zip(values, widths, strict=True)]
+    longest = max(map(len, errors), default=0)
+    return [f"{s} ± {e:>{longest}}" if e else s + " " * (longest + 3) for s, e in zip(shown, errors, strict=True)]
+
+
+def _shown(value: Any, half_width: float | None, separators: bool) -> str:
+    comma = "," if separators and half_width is not None else ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:{comma}d}"
+    if isinstance(value, float):
+        return _shown_float(value, half_width, comma)
+    return "NULL" if value is None else plain(value)
+
+
+def _shown_float(value: float, half_width: float | None, comma: str) -> str:
+    if not math.isfinite(value):
+        return plain(value)
+    if half_width is not None and half_width > 0:
+        return f"{value:z{comma}.{_decimals(half_width)}f}"
+    if value == 0 or not 1e-9 < abs(value) < 1e15:
+        return f"{value:.{_DIGITS}g}"
+    text = f"{value:{comma}.{max(0, _DIGITS - 1 - math.floor(math.log10(abs(value))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _decimals(half_width: float) -> int:
+    """Decimals that show two digits of the half-width."""
+    if not math.isfinite(half_width):
+        return 0
+    return max(0, min(12, 1 - math.floor(math.log10(half_width))))
+
+
+def _error(value: Any, half_width: float | None, separators: bool) -> str:
+    """A half-width, rounded up, with as many decimals as its number; "" where there is none."""
+    if half_width is None or not math.isfinite(half_width) or value is None or value != value:
+        return ""
+    decimals = 0 if isinstance(value, int) or half_width <= 0 else _decimals(half_width)
+    rounded = Fraction(math.ceil(Fraction(half_width) * 10**decimals), 10**decimals)
+    return f"{float(rounded):{',' if separators else ''}.{decimals}f}"
+
+
+def plain(value: Any) -> str:
+    """A value as text that a program reads; NULL is empty."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN" if value != value else repr(value))
+        case Decimal():
+            return f"{value:f}"
+        case dt.datetime():
+            return value.isoformat(sep=" ")
+        case dt.date() | dt.time():
+            return value.isoformat()
+        case bytes():
+            return value.hex()
+        case list() | tuple() | dict():
+            return json.dumps(json_value(value), ensure_ascii=False)
+    return str(value)
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON has it; numbers that JSON lacks as text."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else plain(value)
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case list() | tuple():
+            return [json_value(item) for item in value]
+        case dict():
+            return {plain(key): json_value(item) for key, item in value.items()}
+    return plain(value)
