@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -205,14 +205,12 @@ def _text(value: list[Token]) -> str:
 
 
 def _number(value: list[Token]) -> Fraction:
-    kinds = {token.token_type for token in value}
-    if not kinds <= {TokenType.NUMBER, TokenType.DOT, *_SIGNS} or TokenType.NUMBER not in kinds:
+    signs = list(takewhile(lambda token: token.token_type in _SIGNS, value))
+    rest = value[len(signs) :]
+    if not rest or any(token.token_type not in (TokenType.NUMBER, TokenType.DOT) for token in rest):
         raise InvalidParameter(f"{_text(value)} is not a number", hint="write it out, such as 0.5")
-    digits = _text(value).lstrip("+-")
-    if digits.strip("0.") == "":
-        return Fraction(0)
-    signs = _text(value).removesuffix(digits)
-    return -parse_epsilon(digits) if signs.count("-") % 2 else parse_epsilon(digits)
+    magnitude = parse_epsilon(_text(rest)) if _text(rest).strip("0.") else Fraction(0)
+    return -magnitude if _text(signs).count("-") % 2 else magnitude
 
 
 def _epsilon(value: list[Token]) -> Fraction:

@@ -128,7 +128,7 @@ def _same(block: Block, printed: str, shown: str) -> bool:
 
 def _shape(output: str) -> list[str]:
     """What stays of an answer when its noise changes: the words."""
-    return re.findall(r"[A-Za-zε]{3,}", output)
+    return re.findall(r"[A-Za-zε]{3,}|±", output)
 
 
 def test_the_policies_of_readme_load(tmp_path: Path) -> None:
