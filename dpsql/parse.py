@@ -67,7 +67,7 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     tree = keep_options(tree) if options else tree
     _check_depth(tree)
     tree = _known_names(tree, sql[offset:])
-    tree = join_names(tree, types)
+    tree = join_names(tree, types) if "." in sql else tree
     tree = _balanced(tree)
     tree = bind(tree, parameters)
     if offset:

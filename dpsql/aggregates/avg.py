@@ -92,21 +92,28 @@ def _plausible(
     steps: npt.NDArray[np.float64],
     limits: npt.NDArray[np.float64],
 ) -> Ends:
-    """The least and the greatest s in [0, 1] with |upper − s·rows| ≤ limit(s), limit linear between the steps."""
+    """The least and the greatest s in [0, 1] with |upper − s·rows| ≤ limit(s), limit linear between the steps.
+
+    Each is 0 or 1, if that is such an s, or where upper − s·rows meets limit(s) or −limit(s).
+    """
     middle = upper[:, None] - rows[:, None] * steps
     least, greatest = np.full(len(rows), 2.0), np.full(len(rows), -1.0)
-    inside = np.abs(middle) <= limits
-    for end, side in ((least, np.minimum), (greatest, np.maximum)):
-        empty = 2.0 if end is least else -1.0
-        at_steps = np.where(inside, steps, empty)
-        side(end, at_steps.min(axis=1) if end is least else at_steps.max(axis=1), out=end)
-        for edge in (middle - limits, middle + limits):
-            before, after = edge[:, :-1], edge[:, 1:]
-            crosses = (before > 0) != (after > 0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                place = steps[:-1] + np.diff(steps) * before / (before - after)
-            places = np.where(crosses, place, empty)
-            side(end, places.min(axis=1) if end is least else places.max(axis=1), out=end)
+    inside = np.abs(middle[:, [0, -1]]) <= limits[[0, -1]]
+    least[inside[:, 0]], greatest[inside[:, 0]] = 0.0, 0.0
+    least[inside[:, 1]], greatest[inside[:, 1]] = np.minimum(least[inside[:, 1]], 1.0), 1.0
+    every = np.arange(len(rows))
+    for edge in (middle - limits, middle + limits):
+        above = edge > 0
+        crosses = above[:, :-1] != above[:, 1:]
+        for place, better, end in (
+            (crosses.argmax(axis=1), np.minimum, least),
+            (len(steps) - 2 - crosses[:, ::-1].argmax(axis=1), np.maximum, greatest),
+        ):
+            found = crosses[every, place]
+            before, after = edge[every, place], edge[every, place + 1]
+            gap = np.where(found, before - after, 1.0)
+            where = steps[place] + (steps[1] - steps[0]) * before / gap
+            better(end, where, out=end, where=found)
     nowhere = greatest < least
     return np.where(nowhere, 0.0, least), np.where(nowhere, 1.0, greatest)
 
