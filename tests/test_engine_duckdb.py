@@ -901,3 +901,14 @@ def test_milliseconds_are_refused(make: Make, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="milliseconds") as caught:
         make(table("t", "parquet", tmp_path / "ms.parquet", column("a", Kind.TIMESTAMP, line=9)))
     assert ":9: " in caught.value.message
+
+
+def test_a_column_that_the_reader_renames_does_not_exist(make: Make, tmp_path: Path) -> None:
+    """Of two names that differ only in case DuckDB changes one, and what the file says of it can't be found."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    twice = arrow.table([arrow.array([1]), arrow.array([0], arrow.timestamp("ms"))], names=["A", "a"])
+    parquet.write_table(twice, tmp_path / "twice.parquet")
+    make(table("t", "parquet", tmp_path / "twice.parquet", column("A", Kind.INTEGER)))
+    with pytest.raises(PolicyError, match="a_1"):
+        make(table("t", "parquet", tmp_path / "twice.parquet", column("a_1", Kind.TIMESTAMP)))

@@ -35,14 +35,17 @@ def found(policy: Policy, table: Table) -> list[str]:
 
 
 def stored_types(run: Callable[[str], list[Any]], file: str) -> dict[str, str]:
-    """The columns of a file and their types, from its footer; MILLISECONDS where DuckDB would say TIMESTAMP. `run` runs
-    SQL.
+    """The columns of a file and their types, from its footer; MILLISECONDS where DuckDB would say TIMESTAMP.
+
+    A column that DuckDB calls by another name than the footer, since two differ only in case, is left out: what the
+    footer says of it can't be found. `run` runs SQL.
     """
     schema = "SELECT name, coalesce(logical_type, '') || coalesce(converted_type, '') FROM parquet_schema({})"
     kinds = run(schema.format(declared.literal(file)))
     coarse = {str(name) for name, kind in kinds if "TimestampType" in kind and "MILLIS=MilliSeconds" in kind}
-    described = run(f"DESCRIBE FROM {declared.read_parquet([file])}")
-    return {str(row[0]): MILLISECONDS if str(row[0]) in coarse else str(row[1]) for row in described}
+    described = [(str(row[0]), str(row[1])) for row in run(f"DESCRIBE FROM {declared.read_parquet([file])}")]
+    own = {str(name) for name, _ in kinds}
+    return {name: MILLISECONDS if name in coarse else type_ for name, type_ in described if name in own}
 
 
 def _too_coarse(policy: Policy, table: Table, column: Column) -> PolicyError:
