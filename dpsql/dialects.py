@@ -104,8 +104,8 @@ def _annotate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> bool:
             copy, schema, expand_alias_refs=False, expand_stars=False, allow_partial_qualification=True
         )
         copy = annotate_types(copy, schema=schema, dialect=dialect)
-    except SqlglotError:
-        return False  # often a name that doesn't exist: analysis says which one
+    except Exception:  # noqa: BLE001 - whatever sqlglot raises on odd text; often a name is unknown: analysis says which
+        return False
     kinds = {n.meta["node"]: n.type for n in copy.walk() if n.type is not None and "node" in n.meta}
     for node in tree.walk():
         kind = kinds.get(node.meta.get("node"))

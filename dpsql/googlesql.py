@@ -24,7 +24,7 @@ from dpsql.privacy.loss import parse_epsilon
 RESERVED = "_dpsql"
 _MARK = f"{RESERVED}_options"
 _CLAUSE = "DIFFERENTIAL_PRIVACY"
-_BOUNDS = "CONTRIBUTION_BOUNDS_PER_ROW"
+_BOUNDS = ("CONTRIBUTION_BOUNDS_PER_ROW", "CONTRIBUTION_BOUNDS_PER_GROUP")
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 _SIGNS = {TokenType.DASH, TokenType.PLUS}
@@ -273,21 +273,27 @@ _KNOWN_ELSEWHERE = {
 
 
 def _with_clip(tokens: list[Token], offset: int) -> list[Token]:
-    """`SUM(x, contribution_bounds_per_row => (l, u))` as `SUM(CLIP(x, l, u))`; other named arguments are refused."""
+    """`SUM(x, contribution_bounds_per_row => (l, u))` as `SUM(CLIP(x, l, u))`; other named arguments are refused.
+
+    A unit is one row, which is in one group: bounds of its sum in a group are bounds of the row.
+    """
     kept: list[Token] = []
-    skipped = -1
-    for i, token in enumerate(tokens):
-        if token.token_type is not TokenType.FARROW:
-            if i > skipped:
-                kept.append(token)
+    i = 0
+    while i < len(tokens):
+        if tokens[i].token_type is not TokenType.FARROW:
+            kept.append(tokens[i])
+            i += 1
             continue
-        name = tokens[i - 1] if i else token
-        opening = _call(kept)
-        _check_argument(tokens, i, name, kept, opening, offset)
+        name, opening = tokens[max(i - 1, 0)], _call(kept)
+        bounds = _bounds(tokens, i, name, kept, opening, offset)
+        if _counts(kept, opening):
+            del kept[-2:]  # the comma and the name
+            i += len(bounds) + 3
+            continue
+        kept.pop()  # the name; the bracket behind the bounds closes CLIP
         at = opening + 1 + (kept[opening + 1].token_type is TokenType.DISTINCT)
-        kept.pop()  # the argument's name; its value's bracket closes CLIP
         kept[at:at] = [_like(name, TokenType.VAR, "CLIP"), _like(name, TokenType.L_PAREN, "(")]
-        skipped = i + 1
+        i += 2
     return kept
 
 
@@ -305,22 +311,27 @@ def _call(kept: list[Token]) -> int:
     return -1
 
 
-_PER_GROUP = "bounds of each row are known: SUM(x, contribution_bounds_per_row => (0, 10))"
+def _counts(kept: list[Token], opening: int) -> bool:
+    return kept[opening - 1].text.upper().startswith("COUNT")
 
 
-def _check_argument(tokens: list[Token], i: int, name: Token, kept: list[Token], opening: int, offset: int) -> None:
+_EXAMPLE = "SUM(x, contribution_bounds_per_row => (0, 10))"
+
+
+def _bounds(tokens: list[Token], i: int, name: Token, kept: list[Token], opening: int, offset: int) -> list[Token]:
+    """The tokens between the brackets of a pair of bounds; anything else is refused by name."""
     position = name.start + offset
-    if name.text.upper() != _BOUNDS or opening < 1:
-        hint = _PER_GROUP if name.text.upper().startswith("CONTRIBUTION_BOUNDS") else "leave it out"
-        raise UnsupportedQuery(f"the argument {name.text} isn't supported", hint=hint, position=position)
-    function = kept[opening - 1].text.upper()
-    if function.startswith("COUNT"):
-        raise UnsupportedQuery(f"{function} has no {name.text}", hint="leave it out: a row counts 1", position=position)
-    first_comma = next((t for t in kept[opening:] if t.token_type is TokenType.COMMA), None)
-    if i + 1 >= len(tokens) or tokens[i + 1].token_type is not TokenType.L_PAREN or first_comma is None:
-        raise ParseError(
-            f"{name.text} is not a pair of bounds behind a value", hint=_PER_GROUP.partition(": ")[2], position=position
-        )
+    if name.text.upper() not in _BOUNDS or opening < 1:
+        raise UnsupportedQuery(f"the argument {name.text} isn't supported", hint="leave it out", position=position)
+    arguments = [t for t in kept[opening:] if t.token_type is TokenType.COMMA]
+    if i + 1 >= len(tokens) or tokens[i + 1].token_type is not TokenType.L_PAREN or not arguments:
+        raise ParseError(f"{name.text} is not a pair of bounds behind a value", hint=_EXAMPLE, position=position)
     bounds = tokens[i + 2 : _closing(tokens, i + 1)]
-    if len(list(_parts(bounds))) != 2:
-        raise ParseError(f"{name.text} is not a pair of bounds", hint=_PER_GROUP.partition(": ")[2], position=position)
+    parts = list(_parts(bounds))
+    if len(parts) != 2:
+        raise ParseError(f"{name.text} is not a pair of bounds", hint=_EXAMPLE, position=position)
+    if _counts(kept, opening) and not _number(parts[0]) <= 1 <= _number(parts[1]):
+        raise InvalidParameter(
+            f"{name.text} of a count holds no 1", hint="leave it out: a row counts 1", position=position
+        )
+    return bounds

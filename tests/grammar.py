@@ -170,7 +170,8 @@ _TEXT = {
     "text": """
         LOWER({text}) | UPPER({text}) | TRIM({text}) | SUBSTRING({text}, 2, 3) | SUBSTR({text}, 2) | LEFT({text}, 2)
         RIGHT({text}, 1) | CASE WHEN {bool} THEN {tlit} ELSE {text} END | CASE WHEN {bool} THEN {tlit} ELSE {tlit} END
-        COALESCE({text}, {tlit}) | NULLIF({text}, {tlit}) | CAST({text} AS VARCHAR)
+        STRFTIME({day}, '%Y-%m') | STRFTIME({ts}, '%H:%M') | COALESCE({text}, {tlit}) | NULLIF({text}, {tlit})
+        CAST({text} AS VARCHAR)
     """,
     "date": """
         DATE_TRUNC('month', {dlit}) | DATE_TRUNC('month', {date})
@@ -195,6 +196,7 @@ KEYS = (
     "CAST(c AS INTEGER)", "c * 0 + n", "CAST(n AS DOUBLE)", "n + 0.5", "CASE WHEN bn THEN k ELSE 0 END", "d - d",
     "DATE_DIFF('month', d, DATE '2020-01-01')", "CAST(ts AS DATE)", "d + 1", "CAST(b AS INTEGER)", "bn IS NULL",
     "ABS(m)", "COALESCE(m, 0)", "LEAST(n, 3)", "n * 1000000", "DAYOFWEEK(d)", "k = 1", "LEFT(tier, 1)", "SIGN(x)",
+    "STRFTIME(d, '%Y-%m')", "STRFTIME(ts, '%d %H')",
 )  # fmt: skip
 
 AGGREGATES = tuple(name.upper() for name in aggregates.found())

@@ -230,7 +230,7 @@ _PRIVATE = {
         "Extract": "EXTRACT", "date_part": "DATE_PART", "datepart": "DATEPART", "Year": "YEAR", "Quarter": "QUARTER",
         "Month": "MONTH", "Week": "WEEK", "Day": "DAY", "DayOfMonth": "DAYOFMONTH", "DayOfWeek": "DAYOFWEEK",
         "DayOfYear": "DAYOFYEAR", "Hour": "HOUR", "Minute": "MINUTE", "Second": "SECOND", "DateTrunc": "DATE_TRUNC",
-        "TimestampTrunc": "DATE_TRUNC", "DateDiff": "DATE_DIFF", "CurrentDate": "CURRENT_DATE",
+        "TimestampTrunc": "DATE_TRUNC", "TimeToStr": "STRFTIME", "DateDiff": "DATE_DIFF", "CurrentDate": "CURRENT_DATE",
     },
 }  # fmt: skip
 """How README writes each entry of the allow-list."""

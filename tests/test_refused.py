@@ -120,7 +120,7 @@ OVER_ROWS = set(
     day dayofmonth dayofweek dayofyear ends_with even exp floor greatest hour if ifnull isodow lcase least left len
     length ln log log10 log2 lower minute
     mod month nullif position pow power prefix quarter right round second sign sqrt
-    starts_with substr substring suffix trim trunc ucase upper week weekofyear year current_date today
+    starts_with strftime substr substring suffix trim trunc ucase upper week weekofyear year current_date today
     """.split()
 )
 """DuckDB's scalar functions that may be allowed over private rows."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.errors import MissingBounds
 from dpsql.expressions.choices import as_timestamp, literal_as
 from dpsql.expressions.compiler import Compiler, Typed, handles, handles_function, refuse, show
-from dpsql.expressions.literals import DATE, INTEGER, TIMESTAMP, cast, clip, func, literal_sql
+from dpsql.expressions.literals import DATE, INTEGER, TEXT, TIMESTAMP, cast, clip, func, literal_sql
 from dpsql.expressions.numbers import Operation, arithmetic, binary
 from dpsql.policy import Kind
 from dpsql.valueset import (
@@ -119,6 +121,34 @@ def _truncate(day: dt.date, unit: str) -> dt.date:
 
 
 MAX_PERIODS = 100_000
+_DIRECTIVES = {"%Y": DAY_MICROSECONDS, "%m": DAY_MICROSECONDS, "%d": DAY_MICROSECONDS, "%H": 3_600_000_000,
+               "%M": 60_000_000}  # fmt: skip
+"""What STRFTIME may write, and the microseconds after which it may change."""
+
+
+@handles(exp.TimeToStr, args="this format")
+def _strftime(compiler: Compiler, node: exp.Expr) -> Typed:
+    """STRFTIME(d, '%Y-%m'), TO_CHAR(d, 'YYYY-MM'): a text for each period between the bounds, which are needed."""
+    pattern = node.args["format"]
+    text = pattern.name if isinstance(pattern, exp.Literal) and pattern.is_string else "%"
+    found = re.findall(r"%.?", text)
+    if not found or not set(found) <= _DIRECTIVES.keys() or re.search("[A-Za-z]", re.sub("%[A-Za-z]", "", text)):
+        raise refuse(node, f"{show(node)} isn't supported", "write a format of %Y, %m, %d, %H and %M: '%Y-%m'")
+    typed = as_timestamp(_temporal(compiler, node, node.this))
+    bounds, machine = typed.set.bounds, typed.set.machine
+    safe = Interval(*(Fraction((dt.date(year, 1, 1) - EPOCH).days * DAY_MICROSECONDS) for year in (1000, 9999)))
+    if not (safe.contains(machine.lower) and safe.contains(machine.upper)):
+        raise refuse(
+            node, f"{show(node)} needs bounds", "bound the date, in the policy or by WHERE", MissingBounds
+        )  # fmt: skip
+    step = min(_DIRECTIVES[d] for d in found)
+    first, last = math.floor(bounds.lower / step), math.floor(bounds.upper / step)
+    values: tuple[Literal, ...] | None = None
+    if last - first < MAX_PERIODS:
+        moments = (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=i * step) for i in range(first, last + 1))
+        values = tuple(dict.fromkeys(moment.strftime(text) for moment in moments))
+    new = ValueSet(TEXT, values=values, nullable=typed.set.nullable, null_key=typed.set.null_key)
+    return Typed(func("strftime", typed.sql, exp.Literal.string(text)), new)
 
 
 @handles(exp.TimestampTrunc, exp.DateTrunc, args="this unit zone input_type_preserved")

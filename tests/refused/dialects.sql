@@ -54,10 +54,6 @@ SELECT APPROX_TOP_COUNT(city, 3) FROM people
 --> hint: write it in plainer SQL
 
 -- dialect: bigquery
-SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM people
---> ACCEPTED
-
--- dialect: bigquery
 SELECT COUNT(*) FROM `secret.people`
 --> 42P01 table secret.people does not exist
 --> hint: did you mean people? tables of this policy: cities, people, visits

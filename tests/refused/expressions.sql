@@ -235,10 +235,10 @@ SELECT COUNT(*) FROM people WHERE strptime(note, '%Y') > day
 --> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
 --> at 34: strptime(note, '%Y') > day
 
-SELECT COUNT(*) FROM people WHERE strftime(day, '%Y') = '2020'
---> 0A000 the function STRFTIME(day, '%Y') isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
---> at 34: strftime(day, '%Y') = '2020'
+SELECT COUNT(*) FROM people WHERE strftime(day, '%A') = 'Monday'
+--> 0A000 STRFTIME(day, '%A') isn't supported
+--> hint: write a format of %Y, %m, %d, %H and %M: '%Y-%m'
+--> at 34: strftime(day, '%A') = 'Monday'
 
 SELECT COUNT(*) FROM people WHERE date_trunc(city, day) > day
 --> 0A000 DATE_TRUNC('CITY', day) isn't supported
