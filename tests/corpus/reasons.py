@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from dpsql.errors import Error
+from dpsql.errors import Error, InternalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ _PATTERNS = tuple(
         (r"returns rows of the private table", "rows of a private table", "right"),
         (r"^\* stands for private rows", "rows of a private table", "right"),
         (r"must appear in (the )?GROUP BY", "a column that is neither grouped nor aggregated", "right"),
+        (r"^the window function .* would read private rows", "a window over private rows", "right"),
         (r"LIMIT over rows", "LIMIT over rows of a private table", "right"),
         (r"^table .* does not exist", "no table of this name in the project's schemas", "right"),
         (r"^column .* does not exist|not in this FROM clause", "no such column in this place", "right"),
@@ -59,7 +60,7 @@ _PATTERNS = tuple(
         (r"is a table function, which isn't supported$", "a table function", "right"),
         (r"isn't a table$|names no column|^DB isn't supported", "no valid query in this dialect", "right"),
         (r"^AVG\(\*\) isn't supported", "no valid query in this dialect", "right"),
-        (r"the argument contribution_bounds_per_group", "bounds of what a unit adds to a group", "later"),
+        (r"the argument contribution_bounds_per_group", "bounds of what a unit adds to a group", "gap"),
         (r"the argument \w+ isn't supported", "an argument that isn't taken", "right"),
         (r"^the option | are both given$", "an option that isn't taken", "right"),
         (r"WITH DIFFERENTIAL_PRIVACY aggregates no private table", "WITH DIFFERENTIAL_PRIVACY where nothing private is aggregated", "right"),  # noqa: E501
@@ -72,10 +73,13 @@ _PATTERNS = tuple(
 )  # fmt: skip
 
 NOT_A_QUERY = Reason("a statement that is no query", "right")
+INTERNAL = Reason("an internal error", "gap")
 
 
 def refused(error: Error) -> Reason | None:
     """The class of a refusal; None where nobody has judged its kind yet."""
+    if isinstance(error, InternalError):
+        return INTERNAL
     return next((p.reason for p in _PATTERNS if re.search(p.message, error.message)), None)
 
 

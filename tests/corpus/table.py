@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from tests.corpus.reasons import INTERNAL
+
 PATH = Path(__file__).parent / "outcomes.csv"
 
 OUTCOMES = ("answered", "wrong", "refused", "not expressible")
@@ -98,6 +100,7 @@ def missed(outcomes: Sequence[Outcome]) -> list[str]:
         f"{o.origin} {o.index} must be refused for privacy and is {o.outcome}" for o in outcomes if o.forbidden
     ]
     problems += [f"{o.origin} {o.index}: a wrong answer: {o.reason}" for o in outcomes if o.outcome == "wrong"]
+    problems += [f"{o.origin} {o.index}: {o.reason}" for o in outcomes if o.reason == INTERNAL.text]
     return problems
 
 
