@@ -16,6 +16,7 @@ from dpsql.engines import open_engine
 from dpsql.errors import Error
 from dpsql.session import with_public_keys
 from tests.corpus import compare, data, plain, rows, table
+from tests.corpus.googlesql import without_privacy
 from tests.corpus.rows import ANYTHING, Expected
 
 # ---------------------------------------------------------------------------------------------- policies and data
@@ -232,6 +233,24 @@ def test_a_wrong_answer_is_seen(answer: list[tuple[object, ...]], changed: dict[
 def test_the_shape_of_a_query(sql: str, aggregated: bool, single: bool, order: tuple[int, ...]) -> None:
     shape = plain.shape(sql, "duckdb")
     assert (shape.aggregated, shape.single, shape.order) == (aggregated, single, order)
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        ("COUNT(*)", "COUNT(*)"),
+        ("WITH DIFFERENTIAL_PRIVACY COUNT(*)", "COUNT(*)"),
+        ("with differential_privacy options (epsilon = 1, delta = (2)) k, count(*)", "k, count(*)"),
+        ("WITH DIFFERENTIAL_PRIVACY COUNT(*, contribution_bounds_per_group => (0, 1)) + 1", "COUNT(*) + 1"),
+        (
+            "WITH DIFFERENTIAL_PRIVACY SUM(a - b, contribution_bounds_per_row => (-2, 3), r => 'J')",
+            "SUM(CASE WHEN a - b < -2 THEN -2 WHEN a - b > 3 THEN 3 ELSE a - b END)",
+        ),
+    ],
+)
+def test_googlesqls_words_are_left_out(sql: str, text: str) -> None:
+    outer = "WITH q AS (SELECT {} FROM t) SELECT * FROM q"
+    assert without_privacy(outer.format(sql)).split() == outer.format(text).split()
 
 
 # ---------------------------------------------------------------------------------------------- the table

@@ -42,8 +42,8 @@ class Shape:
     sql         the query in DuckDB's SQL
     unlimited   the same without the outermost LIMIT and OFFSET; None where it has neither
     aggregated  whether its outermost rows are aggregates or groups, be it of a subquery
-    single      whether it names one table, once
-    random      whether its value differs from run to run
+    single      whether it names one table, once, and joins it with nothing
+    certain     whether it has one value: it isn't random, and no recursion that might not end
     order       the output columns that it is ordered by; empty where it isn't or by something else
     empty       for each output column its value in a group without rows, as SQL; None: a group key, ANYTHING: no matter
     """
@@ -52,7 +52,7 @@ class Shape:
     unlimited: str | None
     aggregated: bool
     single: bool
-    random: bool
+    certain: bool
     order: tuple[int, ...]
     empty: tuple[object, ...] | None
 
@@ -84,16 +84,17 @@ def shape(sql: str, dialect: str) -> Shape:
         copy.set("limit", None)
         copy.set("offset", None)
         unlimited = copy.sql("duckdb")
-    random = any(True for _ in tree.find_all(*_RANDOM))
+    recursive = any(clause.args.get("recursive") for clause in tree.find_all(exp.With))
+    certain = not recursive and not any(True for _ in tree.find_all(*_RANDOM))
     root = tree if isinstance(tree, exp.Select) else None
     aggregated = root is not None and _aggregated(root, {})
-    return Shape(text, unlimited, aggregated, _single(tree), random, _order(root), _empty_group(root))
+    return Shape(text, unlimited, aggregated, _single(tree), certain, _order(root), _empty_group(root))
 
 
 def _single(tree: exp.Query) -> bool:
     named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     tables = [t for t in tree.find_all(exp.Table) if t.db or t.name.lower() not in named]
-    return len(tables) == 1
+    return len(tables) == 1 and not tree.find(exp.Join, exp.Unnest)
 
 
 def _aggregated(select: exp.Select, outer: dict[str, exp.Expr]) -> bool:
@@ -156,14 +157,14 @@ def _over_no_rows(item: exp.Expr) -> object:
 
 
 def expected(connection: duckdb.DuckDBPyConnection, query: Shape) -> Expected | None:
-    """What DuckDB says, or None where it can't run the query or says something else each time."""
+    """What DuckDB says, or None where it can't run the query or might say something else each time."""
+    if not query.certain:
+        return None
     try:
         limited = connection.execute(query.sql).fetchall()
         rows = connection.execute(query.unlimited).fetchall() if query.unlimited else limited
         empty = None if query.empty is None else tuple(_value(connection, value) for value in query.empty)
     except duckdb.Error:
-        return None
-    if query.random:
         return None
     return Expected(rows, len(limited) if query.unlimited else None, query.order, empty)
 

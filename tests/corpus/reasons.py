@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from dpsql.errors import Error
+from dpsql.errors import Error, InternalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ _PATTERNS = tuple(
         (r"returns rows of the private table", "rows of a private table", "right"),
         (r"^\* stands for private rows", "rows of a private table", "right"),
         (r"must appear in (the )?GROUP BY", "a column that is neither grouped nor aggregated", "right"),
+        (r"^the window function .* would read private rows", "a window over private rows", "right"),
         (r"LIMIT over rows", "LIMIT over rows of a private table", "right"),
         (r"^table .* does not exist", "no table of this name in the project's schemas", "right"),
         (r"^column .* does not exist|not in this FROM clause", "no such column in this place", "right"),
@@ -43,7 +44,7 @@ _PATTERNS = tuple(
         (r"(UNION|EXCEPT|INTERSECT) over private rows", "a set operation over private rows", "right"),
         (r"DISTINCT …\) isn't supported|DISTINCT inside an aggregate", "DISTINCT inside an aggregate", "gap"),
         (r"the aggregate (MAX|MIN)", "an extreme value is one row's value", "right"),
-        (r"the aggregate .* isn't supported", "an aggregate that isn't known", "gap"),
+        (r"the aggregate .* isn't supported", "an aggregate that isn't known", "later"),
         (r"RANDOM\(\) isn't supported", "a random value", "right"),
         (r"isn't on the list of expressions allowed|casts .* which isn't|^the date part", "a function that isn't allowed over private rows", "gap"),  # noqa: E501
         (r"floating-point numbers, which can't be group keys", "groups not known beforehand: of floating-point numbers", "later"),  # noqa: E501
@@ -56,17 +57,29 @@ _PATTERNS = tuple(
         (r"^a subquery inside an expression over private rows", "a subquery inside an expression over private rows", "later"),  # noqa: E501
         (r"needs bounds", "a sum without bounds", "right"),
         (r"appears twice in a subquery", "two columns of one name", "right"),
+        (r"is a table function, which isn't supported$", "a table function", "right"),
         (r"isn't a table$|names no column|^DB isn't supported", "no valid query in this dialect", "right"),
         (r"^AVG\(\*\) isn't supported", "no valid query in this dialect", "right"),
+        (r"the argument contribution_bounds_per_group", "bounds of what a unit adds to a group", "gap"),
+        (r"the argument \w+ isn't supported", "an argument that isn't taken", "right"),
+        (r"^the option | are both given$", "an option that isn't taken", "right"),
+        (r"WITH DIFFERENTIAL_PRIVACY aggregates no private table", "WITH DIFFERENTIAL_PRIVACY where nothing private is aggregated", "right"),  # noqa: E501
+        (r"query has no equivalent$", "no equivalent in DuckDB", "later"),
+        (r"^(GROUP BY (ROLLUP|GROUPING SETS)|WITH RECURSIVE)", "ROLLUP, GROUPING SETS or RECURSIVE", "later"),
+        (r"^SELECT DISTINCT over rows", "rows of a private table", "right"),
+        (r"^a subquery that only lists the groups", "a subquery that only lists groups", "later"),
         (r"needs a date$|^\S.* compares \S+ with ", "a value of the wrong type", "right"),
     )
 )  # fmt: skip
 
 NOT_A_QUERY = Reason("a statement that is no query", "right")
+INTERNAL = Reason("an internal error", "gap")
 
 
 def refused(error: Error) -> Reason | None:
     """The class of a refusal; None where nobody has judged its kind yet."""
+    if isinstance(error, InternalError):
+        return INTERNAL
     return next((p.reason for p in _PATTERNS if re.search(p.message, error.message)), None)
 
 

@@ -8,19 +8,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from tests.corpus.reasons import INTERNAL
+
 PATH = Path(__file__).parent / "outcomes.csv"
 
 OUTCOMES = ("answered", "wrong", "refused", "not expressible")
 AGGREGATE = "aggregate of one table"
+PRIVACY = "privacy"
 MEANINGS = {
     "accept": (AGGREGATE, "several tables", "rows", "no certain value", "not parsed"),
-    "reject": ("privacy", "grammar", "names", "options", "peer", "nothing private"),
+    "reject": (PRIVACY, "grammar", "names", "options", "peer", "nothing private"),
 }
 """What a label says about privacy.
 
 accept, by the text and plain DuckDB alone:
     aggregate of one table  it names one table once, its outermost rows are aggregates or groups, DuckDB can run it
-    several tables          it names more than one, or one more than once
+    several tables          it names more than one, or one more than once, or joins one with something
     rows                    it returns rows: the label is about something else than privacy
     no certain value        DuckDB can't run it, or its value is random
     not parsed              none of the dialects can parse it
@@ -64,7 +67,7 @@ class Outcome:
     @property
     def forbidden(self) -> bool:
         """Whether it should be refused for a privacy reason and is answered."""
-        return self.label == "reject" and self.meaning == "privacy" and self.outcome in ("answered", "wrong")
+        return self.label == "reject" and self.meaning == PRIVACY and self.outcome in ("answered", "wrong")
 
 
 def read() -> list[Outcome]:
@@ -97,6 +100,7 @@ def missed(outcomes: Sequence[Outcome]) -> list[str]:
         f"{o.origin} {o.index} must be refused for privacy and is {o.outcome}" for o in outcomes if o.forbidden
     ]
     problems += [f"{o.origin} {o.index}: a wrong answer: {o.reason}" for o in outcomes if o.outcome == "wrong"]
+    problems += [f"{o.origin} {o.index}: {o.reason}" for o in outcomes if o.reason == INTERNAL.text]
     return problems
 
 
@@ -108,7 +112,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
         lines.append(f"{origin:12}" + "".join(f"{counts[name]:17}" for name in OUTCOMES))
     answered, counted = share(outcomes)
     percent = 100 * answered / max(counted, 1)
-    private = [o for o in outcomes if o.label == "reject" and o.meaning == "privacy"]
+    private = [o for o in outcomes if o.label == "reject" and o.meaning == PRIVACY]
     lines += [
         "",
         f"single-table aggregates labelled accept: {counted}, answered right {answered} ({percent:.1f} %)",
