@@ -60,7 +60,9 @@ _PATTERNS = tuple(
         (r"is a table function, which isn't supported$", "a table function", "right"),
         (r"isn't a table$|names no column|^DB isn't supported", "no valid query in this dialect", "right"),
         (r"^AVG\(\*\) isn't supported", "no valid query in this dialect", "right"),
-        (r"the argument contribution_bounds_per_group", "bounds of what a unit adds to a group", "gap"),
+        (r"above the policy's max_epsilon", "an ε above the policy's ceiling", "right"),
+        (r"of a count holds no 1$", "bounds of a count without 1", "right"),
+        (r"^a subquery can't be part of a group key", "a subquery inside a group key", "later"),
         (r"the argument \w+ isn't supported", "an argument that isn't taken", "right"),
         (r"^the option | are both given$", "an option that isn't taken", "right"),
         (r"WITH DIFFERENTIAL_PRIVACY aggregates no private table", "WITH DIFFERENTIAL_PRIVACY where nothing private is aggregated", "right"),  # noqa: E501
