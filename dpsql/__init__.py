@@ -105,3 +105,4 @@ __all__ = [
 ]
 
 _logging.getLogger("dpsql").addHandler(_logging.NullHandler())  # silent until the operator asks
+_logging.getLogger("sqlglot").addHandler(_logging.NullHandler())  # what it says of odd SQL is in our own errors

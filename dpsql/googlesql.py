@@ -28,6 +28,8 @@ _BOUNDS = ("CONTRIBUTION_BOUNDS_PER_ROW", "CONTRIBUTION_BOUNDS_PER_GROUP")
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
 _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}
 _SIGNS = {TokenType.DASH, TokenType.PLUS}
+MAX_NAMED = 200
+"""Named arguments of a statement, each of which is looked for from its place backward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,10 @@ def keep_options(tree: exp.Expr) -> exp.Expr:
 
 def attach_options(tree: exp.Expr, options: Sequence[ReleaseOptions]) -> exp.Expr:
     """Take the conditions off again: each SELECT has its options in its meta data. Changes the tree."""
-    for mark in list(tree.find_all(exp.EQ)):
-        if not isinstance(mark.this, exp.Literal) or mark.this.name != _MARK:
-            continue
+    marks = [m for m in tree.find_all(exp.EQ) if isinstance(m.this, exp.Literal) and m.this.name == _MARK]
+    if sorted(mark.expression.name for mark in marks) != sorted(map(str, range(len(options)))):
+        raise ParseError(f"the text {_MARK} is reserved")  # a parameter holds it
+    for mark in marks:
         select = mark.find_ancestor(exp.Select)
         above: exp.Expr | None = mark
         while isinstance(above.parent if above else None, exp.Paren):
@@ -207,8 +210,10 @@ def _text(value: list[Token]) -> str:
 def _number(value: list[Token]) -> Fraction:
     signs = list(takewhile(lambda token: token.token_type in _SIGNS, value))
     rest = value[len(signs) :]
-    if not rest or any(token.token_type not in (TokenType.NUMBER, TokenType.DOT) for token in rest):
-        raise InvalidParameter(f"{_text(value)} is not a number", hint="write it out, such as 0.5")
+    digits = all(token.token_type in (TokenType.NUMBER, TokenType.DOT) for token in rest)
+    if not rest or not digits or any(b.start != a.end + 1 for a, b in pairwise(rest)):
+        written = " ".join(_text([token]) for token in value)
+        raise InvalidParameter(f"{written} is not a number", hint="write it out, such as 0.5")
     magnitude = parse_epsilon(_text(rest)) if _text(rest).strip("0.") else Fraction(0)
     return -magnitude if _text(signs).count("-") % 2 else magnitude
 
@@ -277,7 +282,11 @@ def _with_clip(tokens: list[Token], offset: int) -> list[Token]:
 
     A unit is one row, which is in one group: bounds of its sum in a group are bounds of the row.
     """
+    named = [token for token in tokens if token.token_type is TokenType.FARROW]
+    if len(named) > MAX_NAMED:
+        raise ParseError(f"the statement has more than {MAX_NAMED} named arguments", position=named[0].start + offset)
     kept: list[Token] = []
+    bounded: set[int] = set()
     i = 0
     while i < len(tokens):
         if tokens[i].token_type is not TokenType.FARROW:
@@ -286,6 +295,9 @@ def _with_clip(tokens: list[Token], offset: int) -> list[Token]:
             continue
         name, opening = tokens[max(i - 1, 0)], _call(kept)
         bounds = _bounds(tokens, i, name, kept, opening, offset)
+        if kept[opening].start in bounded:
+            raise InvalidParameter("an aggregate has bounds twice", hint="give them once", position=name.start + offset)
+        bounded.add(kept[opening].start)
         if _counts(kept, opening):
             del kept[-2:]  # the comma and the name
             i += len(bounds) + 3

@@ -230,8 +230,8 @@ def _known_names(tree: exp.Expr, text: str) -> exp.Expr:
         if start is not None and end is not None:
             node.meta["word"] = text[start : end + 1]
         meant = _OTHER_NAMES.get(node.name.lower()) if isinstance(node, exp.Anonymous) else None
-        if meant is not None and len(node.expressions) == 1:
-            known = meant(this=node.expressions[0])
+        if meant is not None and len(node.expressions) == (0 if meant is exp.Count else 1):
+            known = meant(this=node.expressions[0] if node.expressions else exp.Star())
             known.meta.update(node.meta)
             if node is tree:
                 return known
@@ -239,7 +239,12 @@ def _known_names(tree: exp.Expr, text: str) -> exp.Expr:
     return tree
 
 
-_OTHER_NAMES: dict[str, type[exp.Func]] = {"mean": exp.Avg, "var": exp.Variance, "std": exp.Stddev}
+_OTHER_NAMES: dict[str, type[exp.Func]] = {
+    "mean": exp.Avg,
+    "var": exp.Variance,
+    "std": exp.Stddev,
+    "count_star": exp.Count,
+}
 
 
 def _shift_positions(tree: exp.Expr, offset: int) -> None:

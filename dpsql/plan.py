@@ -164,9 +164,12 @@ def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
         raise UnsupportedQuery(
             f"the query has {len(query.calls)} aggregates; at most {MAX_CALLS} are allowed", hint="ask several queries"
         )
-    if len(query.calls) * query.cells > MAX_NUMBERS:
+    if len(query.intervals) > MAX_CALLS:
+        raise UnsupportedQuery(f"the query has more than {MAX_CALLS} intervals", hint="ask several queries")
+    if (len(query.calls) + 2 * len(query.intervals)) * query.cells > MAX_NUMBERS:
         raise UnsupportedQuery(
-            f"{len(query.calls)} aggregates for {query.cells} groups make too many numbers (over {MAX_NUMBERS})",
+            f"{len(query.calls)} aggregates and {len(query.intervals)} intervals for {query.cells} groups make too "
+            f"many numbers (over {MAX_NUMBERS})",
             hint="group by fewer or coarser keys, or ask for fewer aggregates",
         )
     choice = _choose(query.calls)

@@ -151,6 +151,16 @@ BOMBS = [
     "SELECT COUNT(*) FROM t WHERE dn" + " + 1" * 100 + " > dn",
     "SELECT COUNT(*) FROM t WHERE tn" + " + INTERVAL 1 DAY" * 100 + " > tn",
     "SELECT COUNT(*) FROM t WHERE " + "CASE " * 11 + "n" + " WHEN 1 THEN 2 WHEN 2 THEN 3 END" * 11 + " = 1",
+    "SELECT COUNT(*) AS u, DP_INTERVAL_LOW(u, 1e-30000000) FROM t",
+    "SELECT COUNT(*) FROM t WHERE c > '1e-30000000'",
+    "SELECT COUNT(*) FROM t WHERE " + "POW(" * 20 + "n" + ", 8)" * 20 + " > 1",
+    "SELECT COUNT(*) FROM t WHERE n " + "** 2 " * 30 + "> 1",
+    "SELECT COUNT(*) AS u0" + "".join(f", {'ABS(' * 20}u{i}{')' * 20} AS u{i + 1}" for i in range(20)) + " FROM t",
+    "SELECT 1 AS u0" + "".join(f", u{i} + u{i} AS u{i + 1}" for i in range(60)) + ", COUNT(*) FROM t",
+    "SELECT SUM(x" + ", contribution_bounds_per_row => (0, 1)" * 2_000 + ") FROM t",
+    "SELECT SUM(x" + ", contribution_bounds_per_row => (0, 1)" * 100 + ") FROM t",
+    "SELECT " + "WITH DIFFERENTIAL_PRIVACY " * 5_000 + "COUNT(*) FROM t",
+    "SELECT AVG(x) AS u, VARIANCE(x)" + "".join(f", DP_INTERVAL_LOW(u, 0.{i})" for i in range(100, 999)) + " FROM t",
     "SELECT COUNT(*) FROM t WHERE " + "COALESCE(" * 22 + "n" + ", 1)" * 22 + " = 1",
 ]  # fmt: skip
 FINE = [

@@ -83,6 +83,15 @@ def test_bounds_move_each_value(made: Bench, sql: str, rows: list) -> None:
     assert made.ask(sql, 10**6).rows == [pytest.approx(row) for row in rows]
 
 
+@pytest.mark.parametrize("condition", ["? = '7'", "? = '0'", "NOT ? = '0'"])
+def test_a_parameter_that_spells_the_mark_is_refused(made: Bench, condition: str) -> None:
+    sql = f"{CLAUSE} OPTIONS(epsilon = 0.5) COUNT(*) FROM t WHERE {condition}"
+    if made.policy.dialect in ("duckdb", "bigquery"):
+        with pytest.raises(Error, match="reserved"):
+            made.ask(sql, 1, ("_dpsql_options",))
+        assert made.ask("SELECT COUNT(*) FROM t WHERE ? = '0'", 10**6, ("_dpsql_options",)).rows == [(0,)]
+
+
 def test_bounds_may_be_parameters(made: Bench) -> None:
     sql = "SELECT SUM(big, contribution_bounds_per_row => (?, ?)) FROM t WHERE n > ?"
     if made.policy.dialect in ("duckdb", "bigquery"):
@@ -100,6 +109,9 @@ def test_bounds_may_be_parameters(made: Bench) -> None:
         (f"{CLAUSE} OPTIONS(epsilon = -1) COUNT(*) FROM t", "epsilon"),
         (f"{CLAUSE} OPTIONS(epsilon = 1 + 1) COUNT(*) FROM t", "epsilon"),
         (f"{CLAUSE} OPTIONS(epsilon = n) COUNT(*) FROM t", "epsilon"),
+        (f"{CLAUSE} OPTIONS(epsilon = 1 2) COUNT(*) FROM t", "1 2 is not a number"),
+        (f"{CLAUSE} OPTIONS(epsilon = 1 .5) COUNT(*) FROM t", "is not a number"),
+        ("SELECT SUM(n, contribution_bounds_per_row => (0, 1), contribution_bounds_per_row => (0, 2)) FROM t", "twice"),
         (f"{CLAUSE} OPTIONS(epsilon = '1') COUNT(*) FROM t", "epsilon"),
         (f"{CLAUSE} OPTIONS(epsilon = 1e-12) COUNT(*) FROM t", "1e-9"),
         (f"{CLAUSE} OPTIONS(delta = 2) COUNT(*) FROM t", "delta"),

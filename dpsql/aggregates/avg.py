@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def _combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
     return np.clip(low * (1.0 - share) + high * share, low, high)
 
 
-@cache
+@lru_cache(maxsize=64)
 def _quantiles(level: float, middle: bool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Quantiles of |sX + (1 − s)Y|, with a `middle` part of |sX + (1/2 − s)Z + (1 − s)Y|, on a grid of s in [0, 1].
 

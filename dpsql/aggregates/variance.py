@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,13 @@ def _population(noisy: Noisy, grid: Grid) -> tuple[npt.NDArray[np.float64], npt.
     With N = low + middle + high, D = middle + 2·high and u the place of x between its bounds, E[u] = D / 2N and
     E[u²] = high / N: so the variance of u is (4·high·N − D²) / 4N². In integers, since the difference cancels.
     """
-    total, double = (array.astype(object) for array in (bernstein_total(noisy), bernstein_double(noisy)))
-    rows = [max(t, grid.cells**2) for t in total]
-    high = noisy["high"].astype(object)
-    shares = [Fraction(4 * h * n - d * d, 4 * n * n) for h, d, n in zip(high, double, rows, strict=True)]
-    variance = np.clip(np.array([float(s) for s in shares], dtype=np.float64), 0.0, 0.25)
-    return variance, np.array([float(Fraction(n, grid.cells**2)) for n in rows], dtype=np.float64)
+    unit = grid.cells**2
+    total, double, high = (
+        array.astype(object) for array in (bernstein_total(noisy), bernstein_double(noisy), noisy["high"])
+    )
+    rows = np.maximum(total, unit)
+    shares = (4 * high * rows - double * double) / (4 * rows * rows)  # integers of any size, rounded once
+    return np.clip(shares.astype(np.float64), 0.0, 0.25), (rows / unit).astype(np.float64)
 
 
 def _variance(noisy: Noisy, grid: Grid, sample: bool) -> npt.NDArray[np.float64]:

@@ -29,15 +29,16 @@ from dpsql.analyze.resolution import Scope
 MAX_KEYS = 30
 INTERVAL_ENDS = ("dp_interval_low", "dp_interval_high")
 LEVEL = Fraction(95, 100)
+MAX_LEVELS = 10
+MAX_LATERAL_DEPTH = 40
+"""Levels that earlier aliases may add to the tree, one within the other."""
 
 
 def interval_level(node: exp.Expr, argument: exp.Expr) -> Fraction:
     """The level that an interval is asked for: a number between 0 and 1, written out."""
     text = argument.name if isinstance(argument, exp.Literal) and not argument.args.get("is_string") else ""
-    try:
-        level = Fraction(text) if len(text) < 40 else Fraction(0)
-    except (ValueError, ZeroDivisionError):
-        level = Fraction(0)
+    digits = text.replace(".", "", 1)
+    level = Fraction(text) if digits.isdecimal() and digits.isascii() and len(digits) < 20 else Fraction(0)
     if not Fraction(1, 100) <= level <= 1 - Fraction(1, 10**9):
         raise refuse(argument, f"the level of {show(node)} must be a number from 0.01 to below 1", "write 0.95")
     return level
@@ -69,6 +70,14 @@ def lists_keys(node: exp.Select) -> bool:
     return plain and not any(True for _ in aggregate_calls(node))
 
 
+def _depth(node: exp.Expr) -> int:
+    """How many levels a tree has."""
+    depth, level = 0, [node]
+    while level:
+        depth, level = depth + 1, [child for parent in level for child in children(parent)]
+    return depth
+
+
 @dataclass(slots=True)
 class ReleaseBuilder:
     """Splits one aggregating SELECT into a release and the SELECT over its noisy numbers.
@@ -87,6 +96,7 @@ class ReleaseBuilder:
     calls: list[Call] = field(default_factory=list)
     intervals: list[tuple[int, Fraction]] = field(default_factory=list)
     aliases: dict[str, exp.Expr] = field(init=False)
+    lateral_depth: int = 0
 
     def __post_init__(self) -> None:
         self.compiler = compiler_of(self.scope.source, self.analyzer.today)
@@ -246,7 +256,7 @@ class ReleaseBuilder:
             if aliases and not node.table and node.name.lower() in self.aliases:
                 return node.copy()
             if (named := self._lateral_alias(node)) is not None:
-                return exp.Paren(this=again(named))
+                return self._lateral(node, named, again)
             raise self._ungrouped(node)
         return rebuilt(node, again)
 
@@ -277,6 +287,17 @@ class ReleaseBuilder:
                     return column
                 return cast(column, f"DECIMAL({kind.precision}, {kind.scale})")
         return None
+
+    def _lateral(self, node: exp.Column, named: exp.Expr, again: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+        """What an earlier alias stands for, in its place; refused where that would nest too deep."""
+        depth = _depth(named)
+        if self.lateral_depth + depth > MAX_LATERAL_DEPTH:
+            raise refuse(node, f"{node.name} stands for too deep an expression", "use a subquery in FROM")
+        self.lateral_depth += depth
+        try:
+            return exp.Paren(this=again(named))
+        finally:
+            self.lateral_depth -= depth
 
     def _lateral_alias(self, node: exp.Column) -> exp.Expr | None:
         """What an earlier column of the SELECT list is called: `SELECT COUNT(*) AS n, n + 1`."""
@@ -316,6 +337,8 @@ class ReleaseBuilder:
         wanted = (number, level)
         if wanted not in self.intervals:
             self.intervals.append(wanted)
+        if len({level for _, level in self.intervals}) > MAX_LEVELS:
+            raise refuse(node, f"there are intervals of more than {MAX_LEVELS} levels", "ask for fewer")
         names = interval_names(self.intervals.index(wanted))
         return exp.column(names[INTERVAL_ENDS.index(node.name.lower())], quoted=True)
 

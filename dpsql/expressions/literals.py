@@ -174,7 +174,8 @@ def parse_text(text: str, kind: ColumnType) -> Literal:
                 value = float(text)
                 if not math.isfinite(value) or len(text) > 40 or "_" in text:
                     return None
-                return Fraction(text) if kind.kind is Kind.DECIMAL else Fraction(value)
+                exact = kind.kind is Kind.DECIMAL and "e" not in text.lower()  # an exponent may stand for any length
+                return Fraction(text) if exact else Fraction(value)
             case Kind.BOOLEAN:
                 return {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}.get(text.lower())
             case Kind.DATE:

@@ -433,6 +433,16 @@ def _exp(compiler: Compiler, node: exp.Expr) -> Typed:
     return _monotone(compiler, node, "exp", math.exp, Interval())
 
 
+_LARGE = Fraction(2) ** 1024
+_TINY = 1 / _LARGE
+
+
+def _in_double(interval: Interval) -> Interval:
+    """The interval, its ends infinite where DOUBLE arithmetic makes them so: exact ones would grow without limit."""
+    lower, upper = interval.lower, interval.upper
+    return Interval(lower if lower > -_LARGE else -math.inf, upper if upper < _LARGE else math.inf)
+
+
 @handles(exp.Pow)
 def _pow(compiler: Compiler, node: exp.Expr) -> Typed:
     """x to a constant whole power from 0 to 8, as a product in DOUBLE (what DuckDB's POW gives, up to rounding)."""
@@ -443,10 +453,12 @@ def _pow(compiler: Compiler, node: exp.Expr) -> Typed:
     inner = as_double(number_)
     bounds, machine = inner.set.bounds, inner.set.machine
     for _ in range(found[0] - 1):
-        bounds, machine = bounds * inner.set.bounds, machine * inner.set.machine
+        bounds, machine = (_in_double(i * j) for i, j in ((bounds, inner.set.bounds), (machine, inner.set.machine)))
     if found[0] % 2 == 0:
         positive = Interval(Fraction(0), math.inf)
         bounds, machine = bounds.intersect(positive), machine.intersect(positive)
-    step = inner.set.grain ** found[0] if inner.set.grain else None
+    step = inner.set.grain
+    for _ in range(found[0] - 1):
+        step = None if step is None or not _TINY < step < _LARGE else step * (inner.set.grain or 1)
     new = ValueSet(DOUBLE, bounds, machine, None, step, inner.set.nullable)
     return Typed(func("pow", inner.sql, double_sql(Fraction(found[0]))), new)
