@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -43,11 +43,11 @@ def errors(session: Session, numbers: str, exact: tuple[float, ...], releases: i
     return (math.sqrt(total / releases) for total in squares)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--releases", type=int, default=400, help="of each query (default: 400)")
     parser.add_argument("--epsilon", default="1", help="of each query (default: 1)")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     data = ROOT / "dpsql" / "demo" / "PUMS.csv"
     with tempfile.TemporaryDirectory() as name:
         policy = load(ROOT / "config" / "pums.yaml")
