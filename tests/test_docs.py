@@ -6,7 +6,8 @@ A fenced block of `console` holds commands, each after `$ `, and what they print
 are run; a block of `text` holds what the last one before it prints. Blocks of `yaml` are loaded as policies. All run in
 their order in a copy of `config/` and the demo's data.
 
-`python -m tests.test_docs` writes what the commands print into README.
+`python -m tests.test_docs` writes what the commands print into README, and the parts that are made from the product
+(`tests/readme`); `python -m tests.test_docs generated` writes those parts alone.
 """
 
 from __future__ import annotations
@@ -14,18 +15,17 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dpsql import expressions
-from dpsql.expressions import compiler
 from dpsql.policy import load
-from dpsql.rewrite import outer
+from tests.readme import with_generated
+from tests.readme.product import compiler_of_pums, copy_policies, generated
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -68,8 +68,7 @@ def blocks(text: str) -> Iterator[Block]:
 
 def workplace(folder: Path) -> Path:
     """A copy of what the commands need, and a `dpsql` to call."""
-    shutil.copytree(ROOT / "config", folder / "config", ignore=shutil.ignore_patterns("var"))
-    shutil.copytree(ROOT / "dpsql" / "demo", folder / "dpsql" / "demo", ignore=shutil.ignore_patterns("var"))
+    copy_policies(folder)
     program = folder / "bin" / "dpsql"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m dpsql "$@"\n')
@@ -201,83 +200,18 @@ def test_it_fits_a_screen() -> None:
     assert all(len(line) <= 120 or line.startswith("|") for line in prose.splitlines())
 
 
-# ---------------------------------------------------------------------------------------------- functions
-
-_NO_FUNCTIONS = {"Column", "Literal", "Null", "Boolean", "Paren", "If", "Anonymous"}
-"""Of the allow-list: parts of other expressions."""
-_PRIVATE = {
-    "operators": {
-        "Add": "+", "Sub": "-", "Neg": "-", "Mul": "*", "Div": "/", "IntDiv": "//", "Mod": "%", "EQ": "=", "NEQ": "<>",
-        "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "And": "AND", "Or": "OR", "Not": "NOT", "In": "IN",
-        "Between": "BETWEEN", "Is": "IS NULL", "Like": "LIKE", "ILike": "ILIKE", "NullSafeEQ": "IS NOT DISTINCT FROM",
-        "NullSafeNEQ": "IS DISTINCT FROM",
-    },
-    "choices and types": {
-        "Case": "CASE", "Coalesce": "COALESCE", "Nullif": "NULLIF", "Greatest": "GREATEST", "Least": "LEAST",
-        "clip": "CLIP", "Cast": "CAST", "TryCast": "TRY_CAST",
-    },
-    "numbers": {
-        "Abs": "ABS", "Sign": "SIGN", "Ceil": "CEIL", "Floor": "FLOOR", "Round": "ROUND", "Trunc": "TRUNC",
-        "round_even": "ROUND_EVEN", "roundbankers": "ROUNDBANKERS", "Sqrt": "SQRT", "Exp": "EXP", "Ln": "LN",
-        "Log": "LOG` `LOG10` `LOG2", "Pow": "POW", "IsNan": "ISNAN",
-    },
-    "text": {
-        "Lower": "LOWER", "Upper": "UPPER", "Length": "LENGTH", "Left": "LEFT", "Right": "RIGHT",
-        "Substring": "SUBSTRING", "Trim": "TRIM", "Contains": "CONTAINS", "StartsWith": "STARTS_WITH",
-        "EndsWith": "ENDS_WITH",
-    },
-    "dates": {
-        "Extract": "EXTRACT", "date_part": "DATE_PART", "datepart": "DATEPART", "Year": "YEAR", "Quarter": "QUARTER",
-        "Month": "MONTH", "Week": "WEEK", "Day": "DAY", "DayOfMonth": "DAYOFMONTH", "DayOfWeek": "DAYOFWEEK",
-        "DayOfYear": "DAYOFYEAR", "Hour": "HOUR", "Minute": "MINUTE", "Second": "SECOND", "DateTrunc": "DATE_TRUNC",
-        "TimestampTrunc": "DATE_TRUNC", "TimeToStr": "STRFTIME", "DateDiff": "DATE_DIFF", "CurrentDate": "CURRENT_DATE",
-    },
-}  # fmt: skip
-"""How README writes each entry of the allow-list."""
-
-
-def function_tables() -> dict[str, str]:
-    """The two tables of functions in README, by their mark."""
-    released = {
-        "scalar": outer.SCALAR_FUNCTIONS,
-        "aggregates": outer.AGGREGATE_FUNCTIONS,
-        "windows": outer.WINDOW_FUNCTIONS,
-    }
-    assert frozenset().union(*released.values()) == outer.FUNCTIONS
-    return {
-        "private": _listed((kind, dict.fromkeys(names.values())) for kind, names in _PRIVATE.items()),
-        "released": _listed((kind, sorted(name.upper() for name in names)) for kind, names in released.items()),
-    }
-
-
-def _listed(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
-    return "| | |\n| --- | --- |\n" + "".join(f"| {kind} | `{'` `'.join(names)}` |\n" for kind, names in rows)
-
-
-def with_function_tables(text: str) -> str:
-    """README with the tables as they should be."""
-    for mark, table in function_tables().items():
-        begin, end = f"<!-- functions: {mark} -->\n", "<!-- functions: end -->"
-        before, rest = text.split(begin)
-        text = f"{before}{begin}{table}{rest[rest.index(end) :]}"
-    return text
-
-
-def test_the_functions_of_readme() -> None:
-    listed = {entry for names in _PRIVATE.values() for entry in names}
-    allowed = {node.__name__ for node in expressions.supported()} - _NO_FUNCTIONS
-    assert listed == allowed | set(compiler._FUNCTIONS)
-    text = README.read_text(encoding="utf-8")
-    assert with_function_tables(text) == text
-
-
 # ---------------------------------------------------------------------------------------------- writing
+
+
+def write_generated() -> None:
+    """Put the parts that are made from the product into README."""
+    with tempfile.TemporaryDirectory() as name, compiler_of_pums(Path(name)) as compiles:
+        text = with_generated(README.read_text(encoding="utf-8"), generated(compiles))
+    README.write_text(text, encoding="utf-8")
 
 
 def write_outputs() -> None:
     """Put what the commands print into README."""
-    import tempfile
-
     text = README.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         folder = workplace(Path(name))
@@ -295,7 +229,7 @@ def write_outputs() -> None:
                     body += f"$ {command}{_kept(block, run(['sh', '-c', command], folder).stdout, old)}"
             parts.append(text[end : block.start] + body)
             end = block.start + len(block.body)
-    README.write_text(with_function_tables("".join(parts) + text[end:]), encoding="utf-8")
+    README.write_text("".join(parts) + text[end:], encoding="utf-8")
 
 
 def _kept(block: Block, new: str, old: str) -> str:
@@ -304,4 +238,6 @@ def _kept(block: Block, new: str, old: str) -> str:
 
 
 if __name__ == "__main__":
-    write_outputs()
+    if sys.argv[1:] != ["generated"]:
+        write_outputs()
+    write_generated()

@@ -1,0 +1,252 @@
+"""README's tables of SQL: what is answered and refused, each example compiled or refused by the product itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import duckdb
+
+import dpsql
+from dpsql.policy import Kind
+from tests.harness import ForbiddenEngine, ZeroNoise, bench, make_policy
+from tests.readme import code, table
+
+Compile = Callable[[str], object]
+"""Compiles a statement under a policy, reading no data; raises dpsql.Error where it is refused."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A row of the table of answered SQL: README shows the first example, all are compiled."""
+
+    what: str
+    examples: tuple[str, ...]
+
+
+_Q = "(SELECT race, COUNT(*) AS n FROM people GROUP BY race) AS q"
+CLAUSES = (
+    Clause("aggregates of a table", ("SELECT COUNT(*), AVG(income) FROM people",)),
+    Clause("`WHERE`", ("SELECT COUNT(*) FROM people WHERE age >= 65 AND NOT married",)),
+    Clause("`FILTER`", ("SELECT COUNT(*) FILTER (WHERE married) FROM people",)),
+    Clause(
+        "`GROUP BY` name, number, expression or `ALL`",
+        ("SELECT FLOOR(age / 10) AS decade, COUNT(*) FROM people GROUP BY decade",
+         "SELECT sex, COUNT(*) FROM people GROUP BY 1", "SELECT sex, COUNT(*) FROM people GROUP BY ALL"),
+    ),
+    Clause("the groups alone, from the policy, free", ("SELECT DISTINCT race FROM people",)),
+    Clause("`HAVING`, of the noisy numbers", ("SELECT race, COUNT(*) AS n FROM people GROUP BY race HAVING n > 50",)),
+    Clause(
+        "`ORDER BY`, `LIMIT`, `OFFSET`",
+        ("SELECT race, COUNT(*) AS n FROM people GROUP BY race ORDER BY n DESC LIMIT 3",
+         "SELECT race, COUNT(*) AS n FROM people GROUP BY race ORDER BY n NULLS LAST LIMIT 3 OFFSET 1",
+         "SELECT race, COUNT(*) AS n FROM people GROUP BY race FETCH FIRST 3 ROWS ONLY"),
+    ),
+    Clause(
+        "windows, `QUALIFY`, over the groups",
+        ("SELECT race, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM people GROUP BY race",
+         "SELECT race, COUNT(*) AS n FROM people GROUP BY race QUALIFY RANK() OVER (ORDER BY n DESC) <= 3",
+         "SELECT race, RANK() OVER w FROM people GROUP BY race WINDOW w AS (ORDER BY COUNT(*))",
+         f"SELECT SUM(n) OVER (ORDER BY race ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM {_Q}",
+         "SELECT FIRST_VALUE(population IGNORE NULLS) OVER (ORDER BY state) FROM regions",
+         "SELECT LAST_VALUE(population RESPECT NULLS) OVER (ORDER BY state) FROM regions"),
+    ),
+    Clause(
+        "subqueries and CTEs that filter and project",
+        ("WITH old AS (SELECT income / 12 AS monthly FROM people WHERE age >= 65) SELECT AVG(monthly) FROM old",
+         "SELECT AVG(monthly) FROM (SELECT *, income / 12 AS monthly FROM people) AS q"),
+    ),
+    Clause(
+        "any SELECT over released subqueries",
+        (f"SELECT MEDIAN(n), MAX(n) FROM {_Q}",
+         f"SELECT DISTINCT n > 100 FROM {_Q} WHERE n IS NOT NULL AND n BETWEEN 1 AND 300 OR n IN (1, NULL)",
+         f"SELECT race, SUM(n) FILTER (WHERE race > 1) FROM {_Q} GROUP BY race HAVING SUM(n) > 3",
+         f"SELECT CASE WHEN n > 3 THEN TRUE END, CAST(n AS DECIMAL(10, 2)), (-n + 1) * 2 - n / 3, n // 2 % 3 FROM {_Q}",
+         f"SELECT n || ' people', DATE '2020-01-01' + INTERVAL 3 DAY FROM {_Q}",
+         f"SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY n) FROM {_Q}",
+         "SELECT state FROM regions WHERE state LIKE 'M!%' ESCAPE '!'"),
+    ),
+    Clause(
+        "several releases in a statement, joined",
+        ("SELECT 1.0 * a.n / b.n FROM (SELECT COUNT(*) AS n FROM people WHERE married) AS a "
+         "CROSS JOIN (SELECT COUNT(*) AS n FROM people) AS b",),
+    ),
+    Clause(
+        "a release as a scalar, `EXISTS`, `IN`, `ANY`, `ALL`",
+        ("SELECT race, COUNT(*) / (SELECT COUNT(*) FROM people) AS share FROM people GROUP BY race",
+         f"SELECT n FROM {_Q} WHERE n > ANY (SELECT COUNT(*) FROM people GROUP BY sex)",
+         f"SELECT n FROM {_Q} WHERE n > ALL (SELECT COUNT(*) FROM people GROUP BY sex)",
+         f"SELECT n FROM {_Q} WHERE EXISTS (SELECT 1 FROM regions)"),
+    ),
+    Clause(
+        "`UNION`, `INTERSECT`, `EXCEPT` of releases",
+        ("SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people WHERE married",
+         "SELECT region FROM regions EXCEPT SELECT state FROM regions",
+         "SELECT region FROM regions INTERSECT SELECT state FROM regions"),
+    ),
+    Clause(
+        "public tables and `VALUES`, also joined with releases",
+        (f"SELECT name, n FROM {_Q} JOIN (VALUES (1, 'white'), (2, 'black')) AS v(code, name) ON race = code",
+         "SELECT region, MAX(population) FROM regions GROUP BY region", "VALUES (1), (2)"),
+    ),
+    Clause("an ε for each release", ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) COUNT(*) FROM people",)),
+    Clause(
+        "the interval of a number",
+        ("SELECT AVG(age) AS mean, DP_INTERVAL_LOW(mean), DP_INTERVAL_HIGH(mean, 0.9) FROM people",),
+    ),
+    Clause("the plan, free", ("EXPLAIN SELECT COUNT(*) FROM people", "EXPLAIN (FORMAT json) VALUES (1)")),
+)  # fmt: skip
+
+REFUSED = (
+    ("rows of a private table", "SELECT age, income FROM people WHERE income > 300000"),
+    ("a column outside of aggregates", "SELECT sex, age, COUNT(*) FROM people GROUP BY sex"),
+    ("the smallest, the largest value", "SELECT MAX(income) FROM people"),
+    ("other aggregates", "SELECT MEDIAN(income) FROM people"),
+    ("a sum without bounds", "SELECT SUM(1 / income) FROM people"),
+    ("groups that aren't known beforehand", "SELECT income, COUNT(*) FROM people GROUP BY income"),
+    ("`ROLLUP`, `CUBE`, `GROUPING SETS`", "SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)"),
+    ("a join with a private table", "SELECT COUNT(*) FROM people JOIN regions ON people.age = regions.population"),
+    ("a union of private rows", "SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT educ FROM people) AS q"),
+    ("a subquery in a private condition", "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)"),
+    ("a window over private rows", "SELECT RANK() OVER (ORDER BY age) FROM people"),
+    ("`LIMIT`, `DISTINCT` of private rows", "SELECT COUNT(*) FROM (SELECT age FROM people LIMIT 5) AS q"),
+    ("sampling", "SELECT COUNT(*) FROM people TABLESAMPLE 10 PERCENT"),
+    ("`WITH RECURSIVE`", "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n FROM r"),
+    ("a function that isn't on the list", "SELECT COUNT(*), NOW() FROM people"),
+    ("files and table functions", "SELECT COUNT(*) FROM read_csv('people.csv')"),
+    ("what the policy doesn't declare", "SELECT COUNT(*) FROM person"),
+    ("", "SELECT COUNT(*) FROM people WHERE name = 'x'"),
+    ("more ε than `max_epsilon`", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 9) COUNT(*) FROM people"),
+    ("an unknown option", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(kappa = 3) COUNT(*) FROM people"),
+    ("statements other than SELECT", "DELETE FROM people"),
+    ("several statements", "SELECT 1; SELECT 2"),
+)
+"""What is refused, with an example; where the first is empty, another of the same."""
+
+CALLS = {
+    "count": (("COUNT(*)", "rows"), ("COUNT({x})", "rows with a value"), ("COUNT_IF({p})", "rows for which p holds")),
+    "sum": (("SUM({x})", "the sum; 0 of no rows"),),
+    "avg": (("AVG({x})", "the mean"),),
+    "variance": (("VARIANCE({x})", "of a sample"),),
+    "var_pop": (("VAR_POP({x})", "of all"),),
+    "stddev": (("STDDEV({x})", "the root of VARIANCE"),),
+    "stddev_pop": (("STDDEV_POP({x})", "the root of VAR_POP"),),
+}
+"""How each aggregate of the product may be called, and what it gives."""
+
+
+def tables(compiles: Compile) -> dict[str, str]:
+    """The four tables, by name; `compiles` is of config/pums.yaml."""
+    return {
+        "answered": table(("answered", "for example"), ((c.what, code(c.examples[0])) for c in CLAUSES)),
+        "aggregates": table(
+            ("aggregate", "other names", "of", "`DISTINCT`", "`FILTER`", "needs bounds", "± and interval"),
+            _aggregate_rows(compiles),
+        ),
+        "keys": table(("type", "alone", "with `bounds`", "with `keys`", "made from it, for example"), _key_rows()),
+        "refused": table(("refused", "for example", "SQLSTATE", "hint"), _refused_rows(compiles)),
+    }
+
+
+def refusal(compiles: Compile, sql: str) -> dpsql.Error | None:
+    """How a statement is refused, None where it is answered."""
+    try:
+        compiles(sql)
+    except dpsql.Error as error:
+        return error
+    return None
+
+
+def _refused_rows(compiles: Compile) -> Iterator[tuple[str, ...]]:
+    for what, sql in REFUSED:
+        error = refusal(compiles, sql)
+        assert error is not None, sql
+        yield what, code(sql), code(error.sqlstate), error.hint or ""
+
+
+# ---------------------------------------------------------------------------------------------- aggregates
+
+
+def _aggregate_rows(compiles: Compile) -> Iterator[tuple[str, ...]]:
+    def answered(select: str) -> bool:
+        return refusal(compiles, f"SELECT {select} FROM people") is None
+
+    def yes(select: str) -> str:
+        return "yes" if answered(select) else "no"
+
+    words = _words(compiles)
+    for calls in CALLS.values():
+        for call, meaning in calls:
+            written = call.format(x="age", p="married")
+            assert answered(written), written
+            bounded = call.format(x="(1 / age)", p="1 / age > 2")
+            yield (
+                code(call.format(x="x", p="p")),
+                ", ".join(code(other) for other in _other_names(compiles, words, written)),
+                meaning,
+                yes(call.format(x="DISTINCT age", p="DISTINCT married").replace("(*)", "(DISTINCT *)")),
+                yes(f"{written} FILTER (WHERE sex = 1)"),
+                "no" if answered(bounded) else "yes",
+                yes(f"{written} AS n, DP_INTERVAL_LOW(n)"),
+            )
+
+
+def _other_names(compiles: Compile, words: Iterable[str], call: str) -> list[str]:
+    """The words that name the same call: asked for together, both are one number of the plan."""
+    word, _, rest = call.partition("(")
+    others = [] if rest == "*)" else [other for other in words if other != word]
+    return [other for other in others if _size(compiles, call, f"{other}({rest}") == _size(compiles, call)]
+
+
+def _size(compiles: Compile, *calls: str) -> int | None:
+    """The lines of a plan, None where there is none."""
+    sql = f"SELECT {', '.join(calls)} FROM people"
+    return None if refusal(compiles, sql) else str(compiles(sql)).count("\n")
+
+
+def _words(compiles: Compile) -> list[str]:
+    """The names that are answered as aggregates, of DuckDB's and of other dialects'."""
+    named = "SELECT DISTINCT upper(function_name) FROM duckdb_functions() WHERE function_type = 'aggregate'"
+    known = {word for (word,) in duckdb.execute(named).fetchall() if word.isidentifier()} - {"APPROX_TOP_K"}
+    tried = sorted(known | {"STD", "VAR", "MEAN", "COUNTIF"})
+    return [word for word in tried if refusal(compiles, f"SELECT {word}(age > 1) FROM people") is None
+            or refusal(compiles, f"SELECT {word}(age) FROM people") is None]  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------- keys
+
+_KEYS = {
+    Kind.BOOLEAN: ("", "[true, false]", "NOT x"),
+    Kind.INTEGER: ("[0, 100]", "[1, 2]", "FLOOR(x / 10) * 10"),
+    Kind.DECIMAL: ("[0, 100]", "[1.5, 2]", "FLOOR(x / 10)"),
+    Kind.DOUBLE: ("[0, 100]", "", "FLOOR(x / 10)"),
+    Kind.TEXT: ("", "[north, south]", "CASE WHEN x = 'north' THEN 1 ELSE 0 END"),
+    Kind.DATE: ("[2020-01-01, 2024-12-31]", "[2020-01-01]", "DATE_TRUNC('month', x)"),
+    Kind.TIMESTAMP: ("[2020-01-01, 2024-12-31]", "[2020-01-01 12:00]", "DATE_TRUNC('day', x)"),
+}
+"""For each kind of column: bounds and keys, empty where a policy can't have them, and a key made from it."""
+
+
+def _key_rows() -> Iterator[tuple[str, ...]]:
+    assert set(_KEYS) == set(Kind)
+    types = {Kind.DECIMAL: "DECIMAL(10,2)", Kind.INTEGER: "BIGINT", Kind.TEXT: "VARCHAR"}
+    columns, physical = "", {}
+    for kind, (bounds, keys, _) in _KEYS.items():
+        declared = '"decimal(10,2)"' if kind is Kind.DECIMAL else kind.value
+        for name, more in (("alone", ""), ("bounds", bounds), ("keys", keys)):
+            if more or name == "alone":
+                rest = f", {name}: {more}" if more else ""
+                columns += f"      {kind.value}_{name}: {{type: {declared}{rest}}}\n"
+                physical[f"{kind.value}_{name}"] = types.get(kind, kind.value.upper())
+    policy = make_policy(f"  t:\n    source: t.parquet\n    unit: row\n    columns:\n{columns}")
+    session = bench(policy, {"t": physical}, ZeroNoise(), ForbiddenEngine).session
+
+    def answered(key: str) -> bool:
+        return refusal(session.plan, f"SELECT {key}, COUNT(*) FROM t GROUP BY 1") is None
+
+    for kind, (bounds, _, made) in _KEYS.items():
+        ways = [f"{kind.value}_{name}" for name in ("alone", "bounds", "keys")]
+        shown = ["–" if way not in physical else "yes" if answered(way) else "no" for way in ways]
+        source = ways[1] if bounds else next(way for way, said in zip(ways, shown, strict=True) if said == "yes")
+        assert answered(made.replace("x", source)), made
+        yield kind.value, *shown, code(made)
