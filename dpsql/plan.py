@@ -294,7 +294,7 @@ def _natural_grain(kind: Kind, grain: Fraction | None, argument: Typed, width: F
     if kind is Kind.DECIMAL:
         return Fraction(1, 10 ** (argument.set.type.scale or 0))
     if grain is not None:
-        return grain
+        return grain * (1 << max(0, int(width / grain).bit_length() - 62))
     if width == 0:
         return Fraction(1)
     return max(_power_of_two_below(width / 2**30), SMALLEST_GRAIN)

@@ -39,12 +39,37 @@ def _times(a: Number, b: Number) -> Number:
     return a * b
 
 
+_LARGEST = Fraction(2**1024 - 2**971)
+_LEAST = Fraction(1, 2**1074)
+
+
+def _outward(end: Number) -> Number:
+    """An upper end, not above the doubles' range without being infinite, and not closer to 0 than they come."""
+    assert isinstance(end, Fraction)
+    size = end.numerator.bit_length() - end.denominator.bit_length()
+    if -1074 < size < 1023:
+        return end
+    if size >= 1023:
+        return end if -_LARGEST <= end <= _LARGEST else (math.inf if end > 0 else -_LARGEST)
+    return end if end == 0 or abs(end) >= _LEAST else (_LEAST if end > 0 else Fraction(0))
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A closed interval; an infinite end means that nothing bounds that side."""
+    """A closed interval; an infinite end means that nothing bounds that side.
+
+    Ends beyond the doubles, where exact ones would grow without limit, are moved outward: to infinity, or to the
+    largest double; to 0, or to the least one.
+    """
 
     lower: Number = -math.inf
     upper: Number = math.inf
+
+    def __post_init__(self) -> None:
+        if self.lower.__class__ is Fraction:
+            object.__setattr__(self, "lower", -_outward(-self.lower))
+        if self.upper.__class__ is Fraction:
+            object.__setattr__(self, "upper", _outward(self.upper))
 
     @property
     def bounded(self) -> bool:

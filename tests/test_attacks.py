@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from dpsql import postprocess
-from dpsql.errors import Cancelled, Error, PolicyError
+from dpsql.errors import Cancelled, Error, MissingBounds, PolicyError
 from dpsql.policy import load
 from dpsql.release import narrowest
 from dpsql.session import Session, open_session
+from tests import grammar
+from tests.harness import RecordingNoise, bench, make_policy, realised_loss, record
 
 BIG = "1e9"
 
@@ -155,3 +157,30 @@ def test_floating_steps_are_not_undone_too_exactly(tmp_path: Path) -> None:
     session = opened(tmp_path, PAY, t="n,pay\n3,1\n4,1\n")
     sql = "SELECT SUM(n) FROM t WHERE n * 0.1e0 >= 0.30000000000000004e0"
     assert session.execute(sql, epsilon=BIG, analyst="eve").rows == [(7,)]
+
+
+HUGE = "*".join(["x"] * 60)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "CLIP(x, 1e-300, 1)", "CLIP(x, -1e-200, 1e-200) + 0.5", HUGE, f"1 / ({HUGE.replace('x', '(x + 1001)')})",
+        f"SQRT({HUGE})", f"ROUND({HUGE})", f"CAST({HUGE} AS BIGINT)", f"CASE WHEN n > 1 THEN {HUGE} ELSE 3 END",
+        "POW(" * 12 + "f" + ", 8)" * 12, "CLIP(x * 1e264, 1e269, 1.0000000000000001e269)", "EXP(EXP(n))",
+    ],
+)  # fmt: skip
+def test_numbers_beyond_doubles_are_no_fault(expression: str) -> None:
+    """Exact ends of value sets grew without limit, or met floats that don't hold them: a fault, or minutes of work."""
+    made = bench(make_policy(grammar.TABLES), grammar.TYPES, RecordingNoise())
+    for call in ("SUM", "AVG", "VARIANCE", "COUNT"):
+        sql = f"SELECT {call}({expression}) AS r FROM t"
+        try:
+            compiled = made.session.plan(sql, epsilon=1)
+        except MissingBounds:
+            continue
+        made.engine.set_rows("t", [])
+        without = record(made, sql)
+        for victim in grammar.all_extremes():
+            made.engine.set_rows("t", [victim])
+            assert realised_loss(compiled.plan, without, record(made, sql)) <= 1

@@ -80,9 +80,8 @@ def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
         width = two_laplace_quantile(float(abs(grid.lower)), float(abs(grid.upper)), level) * float(scale)
         return whole_half_width(width) if integer else width
 
-    low, high = float(grid.low_steps), float(grid.high_steps)
-    variance = 2 * (low * low + high * high) / (max(abs(low), abs(high)) ** 2 or 1.0)
-    return Way(basis, variance, combine, half_width)
+    low, high = _relative(grid)
+    return Way(basis, 2 * (low * low + high * high), combine, half_width)
 
 
 def _from_bernstein(basis: Basis, integer: bool, grid: Grid) -> Way:
@@ -97,9 +96,14 @@ def _from_bernstein(basis: Basis, integer: bool, grid: Grid) -> Way:
         width = laplace_sum_half_width([lower, lower / 2 + upper / 2, upper], level) * float(scale)
         return whole_half_width(width) if integer else width
 
-    low, high = float(grid.low_steps), float(grid.high_steps)
-    squares = low * low + (low / 2 + high / 2) ** 2 + high * high
-    return Way(basis, 2 * squares / (max(abs(low), abs(high)) ** 2 or 1.0), combine, half_width)
+    low, high = _relative(grid)
+    return Way(basis, 2 * (low * low + (low / 2 + high / 2) ** 2 + high * high), combine, half_width)
+
+
+def _relative(grid: Grid) -> tuple[float, float]:
+    """The bounds in units of the larger one."""
+    unit = grid.magnitude or 1
+    return float(Fraction(grid.low_steps, unit)), float(Fraction(grid.high_steps, unit))
 
 
 def _constant(integer: bool) -> Way:
