@@ -20,8 +20,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import Error, InvalidParameter, ParseError, UnsupportedQuery
 from dpsql.privacy.loss import parse_epsilon
+from dpsql.query import RESERVED
 
-RESERVED = "_dpsql"
 _MARK = f"{RESERVED}_options"
 _CLAUSE = "DIFFERENTIAL_PRIVACY"
 _BOUNDS = ("CONTRIBUTION_BOUNDS_PER_ROW", "CONTRIBUTION_BOUNDS_PER_GROUP")

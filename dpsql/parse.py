@@ -29,6 +29,9 @@ MAX_LIST = 1_000
 MAX_NESTING = 24
 """Brackets and CASE within one another. The parser recurses some 20 frames for each; Python allows 1000 in all."""
 MAX_PREFIXES = 20
+MAX_OPEN_JOINS = 8
+MAX_TYPED = 6
+_TYPES = sqlglot.Parser.TYPE_TOKENS | {TokenType.ROW}
 MAX_DEPTH = 120
 """Levels of the tree, a chain of ANDs or ORs counting as one."""
 
@@ -129,6 +132,7 @@ def _check_nesting(tokens: list[Token]) -> None:
     if len(tokens) > MAX_TOKENS:
         raise ParseError(f"the statement has more than {MAX_TOKENS} words", hint="ask for less at a time")
     depth = prefixes = 0
+    _check_guesses(tokens)
     for token in tokens:
         kind = token.token_type
         depth += (kind in _OPENING) - (kind in _CLOSING)
@@ -142,6 +146,38 @@ def _check_nesting(tokens: list[Token]) -> None:
     repeated = sum(t.token_type in (TokenType.NOT, TokenType.INTERVAL, TokenType.DISTINCT) for t in tokens)
     if repeated > 2_000:
         raise ParseError("the statement is too complex")
+
+
+def _check_guesses(tokens: list[Token]) -> None:
+    """Refuse what would make the parser guess, go back and guess again: its work doubles with each level.
+
+    It takes a bracket behind a type's name for a type first, and a JOIN for one within the table that stands before it
+    until it finds no ON.
+    """
+    typed: list[bool] = []
+    joins, conditioned = 0, True
+    before: TokenType | None = None
+    for token in tokens:
+        kind = token.token_type
+        if kind in _OPENING:
+            typed.append(before in _TYPES)
+        elif kind in _CLOSING and typed:
+            typed.pop()
+        elif kind in (TokenType.CROSS, TokenType.NATURAL):
+            conditioned = False
+        elif kind is TokenType.JOIN:
+            joins, conditioned = joins + conditioned, True
+        elif kind in (TokenType.ON, TokenType.USING):
+            joins = max(0, joins - 1)
+        if joins > MAX_OPEN_JOINS:
+            raise ParseError(f"more than {MAX_OPEN_JOINS} JOINs have no ON yet", hint="write ON behind each")
+        if kind in _OPENING and typed[-1] and sum(typed) > MAX_TYPED:
+            raise ParseError(
+                f"more than {MAX_TYPED} types or constructors nest within one another",
+                hint="use WITH to name the inner parts",
+                position=token.start,
+            )
+        before = kind
 
 
 def _trees(tokens: list[Token], sql: str, dialect: str) -> list[exp.Expr | None]:

@@ -36,7 +36,6 @@ SMALLEST_GRAIN = Fraction(1, 2**800)
 MAX_CALLS = 200
 MAX_SEARCHED = 16
 """Beyond so many measures the bases aren't searched for: the search takes cubic time."""
-MAX_RELEASES = 50
 MAX_NUMBERS = 20_000_000
 """Noisy sums of one release: groups times aggregates. They are made in memory."""
 
@@ -108,11 +107,6 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
     if not asked:
         listed = tuple(_plan_release(release, Fraction(0)) for release in query.releases)
         return Plan(listed, query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)))
-    if len(query.releases) > MAX_RELEASES:
-        raise UnsupportedQuery(
-            f"the query aggregates private rows in {len(query.releases)} places; at most {MAX_RELEASES} are allowed",
-            hint="ask several queries",
-        )
     sharing = asked.count(None)
     share = epsilon / sharing if sharing else Fraction(0)
     shares = [share if e is None else e for e in asked]
@@ -229,6 +223,7 @@ def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
         (Basis.ENDPOINTS_AND_NULLS,),
         (Basis.BERNSTEIN,),
         (Basis.BERNSTEIN_AND_NULLS,),
+        *(((Basis.ENDPOINTS, Basis.PRESENT), (Basis.BERNSTEIN, Basis.PRESENT)) if measure.distinct else ()),
     ):
         if not indexed and not INDEXED.isdisjoint(mode):
             continue
@@ -237,7 +232,10 @@ def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
 
 
 def _ways(name: str, measure: Measure) -> tuple[Way, ...]:
-    return aggregates.named(name).ways(measure.argument, _grid(measure))
+    ways = aggregates.named(name).ways(measure.argument, _grid(measure))
+    if name == "count" and measure.distinct:
+        return tuple(way for way in ways if way.basis is Basis.PRESENT)  # places on a grid are not the values
+    return ways
 
 
 def _grid(measure: Measure) -> Grid:

@@ -20,6 +20,7 @@ from sqlglot import exp
 from dpsql.engines import PublicTable
 from dpsql.errors import Cancelled, DatabaseError, EngineError, UnknownColumn, UnsupportedQuery
 from dpsql.expressions import position_of
+from dpsql.query import RESERVED
 from dpsql.release import NoisyRows
 from dpsql.result import Values
 
@@ -160,7 +161,7 @@ class Scratch:
 
 
 _MISSING = re.compile(r'(?:Referenced column |does not have a column named )"([^"]+)"')
-_INTERNAL = ("_dpsql_release_", "key_", "number_", "half_width_", "interval_")
+_INTERNAL = (RESERVED,)
 
 
 def _binding_error(error: duckdb.Error, tree: exp.Expr) -> DatabaseError:

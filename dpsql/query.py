@@ -14,6 +14,9 @@ from dpsql.expressions.literals import MAX_DIGITS
 from dpsql.policy import Kind, Table
 from dpsql.valueset import EPOCH, Literal, ValueSet
 
+MAX_RELEASES = 50
+"""SELECTs of one statement that aggregate private rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class KeyDomain:
@@ -142,23 +145,27 @@ def decimal_text(value: Fraction) -> str:
     return f"{Decimal(int(value * 10**scale)).scaleb(-scale):f}"
 
 
+RESERVED = "_dpsql"
+"""No name of an analyst's begins so: those of releases and their columns do."""
+
+
 def release_name(index: int) -> str:
     """The scratch table that holds a release."""
-    return f"_dpsql_release_{index}"
+    return f"{RESERVED}_release_{index}"
 
 
 def key_name(index: int) -> str:
-    return f"key_{index}"
+    return f"{RESERVED}_key_{index}"
 
 
 def number_name(index: int) -> str:
-    return f"number_{index}"
+    return f"{RESERVED}_number_{index}"
 
 
 def half_width_name(index: int) -> str:
-    return f"half_width_{index}"
+    return f"{RESERVED}_half_width_{index}"
 
 
 def interval_names(index: int) -> tuple[str, str]:
     """The columns of an interval's lower and upper ends."""
-    return f"interval_low_{index}", f"interval_high_{index}"
+    return f"{RESERVED}_interval_low_{index}", f"{RESERVED}_interval_high_{index}"

@@ -17,13 +17,31 @@ from dpsql.expressions.narrowing import unparenthesised
 from dpsql.googlesql import ReleaseOptions
 from dpsql.names import output_name
 from dpsql.policy import Kind
-from dpsql.query import Call, Key, Measure, ReleaseQuery, interval_names, key_name, number_name, release_name
+from dpsql.query import (
+    MAX_RELEASES,
+    Call,
+    Key,
+    Measure,
+    ReleaseQuery,
+    interval_names,
+    key_name,
+    number_name,
+    release_name,
+)
 
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
 from dpsql.analyze.filters import compiler_of, filters
 from dpsql.analyze.keys import MAX_CELLS, key_of
-from dpsql.analyze.relations import Derived, Environment, check_limits, children, named_output, rebuilt
+from dpsql.analyze.relations import (
+    Derived,
+    Environment,
+    check_limits,
+    check_name,
+    children,
+    named_output,
+    rebuilt,
+)
 from dpsql.analyze.resolution import Scope
 
 MAX_KEYS = 30
@@ -106,6 +124,12 @@ class ReleaseBuilder:
     def build(self) -> Derived:
         for item in self._group_items():
             self._add_key(item)
+        if len(self.analyzer.releases) >= MAX_RELEASES:
+            raise refuse(
+                self.node,
+                f"the query aggregates private rows in more than {MAX_RELEASES} places",
+                "ask several queries",
+            )
         name = release_name(len(self.analyzer.releases))
         self.analyzer.releases.append(None)  # type: ignore[arg-type]  # hold the place: subqueries add theirs
         index = len(self.analyzer.releases) - 1
@@ -237,6 +261,7 @@ class ReleaseBuilder:
             return self._released(child, aliases=aliases, prefer_alias=prefer_alias)
 
         if isinstance(node, exp.Alias):
+            check_name(node, node.alias)
             return exp.alias_(again(node.this), node.alias, quoted=True)
         if isinstance(node, exp.Ordered) and isinstance(node.this, exp.Literal):
             return node.copy()

@@ -12,6 +12,7 @@ from dpsql.errors import UnsupportedQuery
 from dpsql.expressions import refuse, show
 from dpsql.names import output_name
 from dpsql.policy import Table
+from dpsql.query import RESERVED
 
 MAX_NODES = 20_000
 
@@ -98,6 +99,13 @@ def named_output(original: exp.Expr, new: exp.Expr) -> exp.Expr:
     if kept:
         return new
     return exp.alias_(new, output_name(original), quoted=True)
+
+
+def check_name(node: exp.Expr, name: str) -> str:
+    """A name that an analyst gives, in lower case; refused where it begins as our own do."""
+    if name.lower().startswith(RESERVED):
+        raise refuse(node, f"names starting with {RESERVED} are reserved", "choose another name")
+    return name.lower()
 
 
 def children(node: exp.Expr) -> list[exp.Expr]:

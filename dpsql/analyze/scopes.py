@@ -17,6 +17,7 @@ from dpsql.analyze.relations import (
     Relation,
     Size,
     check_limits,
+    check_name,
     did_you_mean,
     named_output,
     rebuilt,
@@ -28,8 +29,6 @@ from dpsql.expressions.narrowing import unparenthesised
 from dpsql.names import declared_table, output_name
 from dpsql.policy import Policy
 from dpsql.query import ReleaseQuery
-
-RESERVED = "_dpsql"
 
 _SELECT_PARTS = frozenset(
     "expressions from_ where group having qualify order limit offset distinct with_ joins windows".split()
@@ -86,7 +85,7 @@ class Analyzer:
         env, kept = dict(env), []
         for cte in clause.expressions:
             self._only(cte, "this alias materialized")
-            name = self._identifier(cte, cte.alias)
+            name = check_name(cte, cte.alias)
             if "." in name:
                 raise refuse(cte, f"the name {cte.alias} has a dot, as only tables of a schema do", "leave the dot out")
             relation = self.query(cte.this, env)
@@ -98,11 +97,6 @@ class Analyzer:
                 relation = Derived(exp.Table(this=exp.to_identifier(cte.alias, quoted=True)))
             env[name] = relation
         return env, exp.With(expressions=kept) if kept else None
-
-    def _identifier(self, node: exp.Expr, name: str) -> str:
-        if name.lower().startswith(RESERVED):
-            raise refuse(node, f"names starting with {RESERVED} are reserved", "choose another name")
-        return name.lower()
 
     def _set_operation(self, node: exp.SetOperation, env: Environment) -> Relation:
         self._only(node, "this expression distinct by_name order limit offset with_ side kind on")
@@ -168,7 +162,7 @@ class Analyzer:
 
     def _aliased(self, node: exp.Expr, relation: Relation) -> Relation:
         alias = node.args.get("alias")
-        name = self._identifier(node, node.alias) if node.alias else ""
+        name = check_name(node, node.alias) if node.alias else ""
         if isinstance(relation, Private):
             renamed = self._renamed(node, relation, [c.name for c in alias.columns] if alias else [])
             return replace(renamed, alias=name)
@@ -186,7 +180,7 @@ class Analyzer:
         if len(names) > len(relation.columns):
             raise refuse(node, f"there are {len(names)} column names for {len(relation.columns)} columns")
         kept = list(relation.columns)[len(names) :]
-        lowered = [self._identifier(node, n) for n in names] + kept
+        lowered = [check_name(node, n) for n in names] + kept
         if len(set(lowered)) < len(lowered):
             raise refuse(node, "a column name is given twice")
         return replace(relation, columns=dict(zip(lowered, relation.columns.values(), strict=True)))
@@ -283,6 +277,8 @@ class Analyzer:
             return exp.Subquery(this=self.derived(node.this, self._with(node, env)[0]))
         if isinstance(node, exp.Table):
             raise refuse(node, f"{show(node)} isn't supported in an expression")
+        if isinstance(node, (exp.Alias, exp.TableAlias)):
+            check_name(node, node.alias if isinstance(node, exp.Alias) else node.name)
         if isinstance(node, exp.Anonymous) and node.name.lower() in INTERVAL_ENDS:
             raise refuse(
                 node, f"{show(node)} stands in a SELECT that aggregates no private table",
@@ -345,7 +341,7 @@ class Analyzer:
                 compiler.value(expression)
                 if name in columns:
                     raise refuse(item, f"column {name} appears twice in a subquery", "give each its own name")
-                columns[self._identifier(item, name)] = expression
+                columns[check_name(item, name)] = expression
         return replace(scope.source, columns=columns)
 
     def _projected(self, item: exp.Expr, scope: Scope) -> Iterator[tuple[str, exp.Expr]]:

@@ -273,6 +273,6 @@ def _summands(terms: tuple[Term, ...], physical: Mapping[str, str]) -> _Summands
 
 def _key(term: Term, found: _Summands) -> tuple[str, Grid | None]:
     text = term.measure.identity[0]
-    if term.grid is None:
+    if term.grid is None and not term.measure.distinct:
         return next((key for key in found if key[0] == text), (text, None))
     return text, term.grid

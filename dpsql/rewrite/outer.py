@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 from dpsql.errors import UnsupportedQuery
 from dpsql.expressions import position_of, refuse, show
 from dpsql.plan import Plan
-from dpsql.query import half_width_name, number_name
+from dpsql.query import half_width_name, number_name, release_name
 
 _SYNTAX = frozenset(
     """
@@ -239,7 +239,7 @@ def direct_release(root: exp.Expr) -> int | None:
     if start is None or root.args.get("joins") or not isinstance(start.this, exp.Table):
         return None
     prefix, _, number = start.this.name.rpartition("_")
-    return int(number) if prefix == "_dpsql_release" and number.isdigit() else None
+    return int(number) if release_name(0).startswith(f"{prefix}_") and prefix and number.isdigit() else None
 
 
 def direct_numbers(root: exp.Expr) -> tuple[tuple[int, int], ...]:

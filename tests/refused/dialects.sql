@@ -61,7 +61,7 @@ SELECT COUNT(*) FROM `secret.people`
 
 -- dialect: bigquery
 SELECT AS STRUCT COUNT(*) FROM people
---> 0A000 {'count': number_0} isn't supported
+--> 0A000 {'count': _dpsql_number_0} isn't supported
 --> hint: use plain SQL over the released numbers
 --> at 10: STRUCT COUNT(*) FROM people
 

@@ -204,3 +204,23 @@ SELECT cities.nosuch FROM cities
 --> 42703 column nosuch does not exist in this part of the query
 --> hint: in SQL, text stands in single quotes, names in double quotes
 --> at 7: cities.nosuch FROM cities
+
+SELECT COUNT(*) AS _dpsql_key_0 FROM people
+--> 0A000 names starting with _dpsql are reserved
+--> hint: choose another name
+--> at 7: COUNT(*) AS _dpsql_key_0 FROM
+
+SELECT a FROM (SELECT COUNT(*) AS a FROM people) AS _dpsql_release_0
+--> 0A000 names starting with _dpsql are reserved
+--> hint: choose another name
+--> at 22: COUNT(*) AS a FROM people) AS
+
+SELECT a AS _dpsql_number_0 FROM (SELECT COUNT(*) AS a FROM people) AS q
+--> 0A000 names starting with _dpsql are reserved
+--> hint: choose another name
+--> at 7: a AS _dpsql_number_0 FROM (SEL
+
+SELECT q.a FROM (SELECT COUNT(*) FROM people) AS q (_dpsql_number_0)
+--> 42703 column a does not exist in this part of the query
+--> hint: in SQL, text stands in single quotes, names in double quotes
+--> at 7: q.a FROM (SELECT COUNT(*) FROM

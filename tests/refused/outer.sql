@@ -59,20 +59,20 @@ SELECT generate_series(1, COUNT(*)) FROM people
 --> at 7: generate_series(1, COUNT(*)) F
 
 SELECT UNNEST(range(COUNT(*))) FROM people
---> 0A000 UNNEST(RANGE(0, number_0)) isn't supported
+--> 0A000 UNNEST(RANGE(0, _dpsql_number_0)) isn't supported
 --> hint: use plain SQL over the released numbers
 --> at 7: UNNEST(range(COUNT(*))) FROM p
 
 SELECT [COUNT(*)] FROM people
---> 0A000 [number_0] isn't supported
+--> 0A000 [_dpsql_number_0] isn't supported
 --> hint: use plain SQL over the released numbers
 
 SELECT {'n': COUNT(*)} FROM people
---> 0A000 {'n': number_0} isn't supported
+--> 0A000 {'n': _dpsql_number_0} isn't supported
 --> hint: use plain SQL over the released numbers
 
 SELECT MAP {'n': COUNT(*)} FROM people
---> 0A000 {'n': number_0} isn't supported
+--> 0A000 {'n': _dpsql_number_0} isn't supported
 --> hint: use plain SQL over the released numbers
 --> at 12: 'n': COUNT(*)} FROM people
 
