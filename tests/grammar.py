@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from hypothesis import strategies as st
 
 from dpsql import aggregates
+from dpsql.expressions import dates
 
 TABLES = """  t:
     source: t.parquet
@@ -164,7 +165,7 @@ _TEXT = {
         ENDS_WITH({text}, {tlit}) | CONTAINS({text}, {text}) | {text} LIKE 'a%' | {text} NOT LIKE '%b_%'
         {text} ILIKE 'A%'
         CAST({num} AS BOOLEAN) | CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
-        {num} > NULL | ISNAN({dbl}) | NOT ({num} > {nlit} OR {num} < {nlit})
+        {num} > NULL | NOT ({num} > {nlit} OR {num} < {nlit})
     """,
     "text": """
         LOWER({text}) | UPPER({text}) | TRIM({text}) | SUBSTRING({text}, 2, 3) | SUBSTR({text}, 2) | LEFT({text}, 2)
@@ -194,9 +195,15 @@ KEYS = (
     "CAST(c AS INTEGER)", "c * 0 + n", "CAST(n AS DOUBLE)", "n + 0.5", "CASE WHEN bn THEN k ELSE 0 END", "d - d",
     "DATE_DIFF('month', d, DATE '2020-01-01')", "CAST(ts AS DATE)", "d + 1", "CAST(b AS INTEGER)", "bn IS NULL",
     "ABS(m)", "COALESCE(m, 0)", "LEAST(n, 3)", "n * 1000000", "DAYOFWEEK(d)", "k = 1", "LEFT(tier, 1)", "SIGN(x)",
+    "CAST(d AS TIMESTAMP)", "DATE_TRUNC('quarter', d)", "DATE_TRUNC('year', ts)", "TRUNC(x / 500)",
+    "CAST(e AS DECIMAL(4, 1))", "CAST(k AS TINYINT)", "CASE WHEN n < 5 THEN 0.5 ELSE 1.25 END",
+    "DATE_TRUNC('minute', CASE WHEN ts < TIMESTAMP '2020-01-01 02:00:00' THEN ts END)", "CEIL(c / 10)", "UPPER(tier)",
+    *(f"EXTRACT({part.upper()} FROM {'ts' if part in ('hour', 'minute', 'second') else 'd'})" for part in dates._PARTS),
 )  # fmt: skip
 
 AGGREGATES = tuple(name.upper() for name in aggregates.found())
+PLAIN_NAMES = {"VAR": "VAR_SAMP", "STD": "STDDEV_SAMP"}
+"""Names of aggregates that DuckDB doesn't know."""
 
 
 def productions() -> dict[str, tuple[str, ...]]:
@@ -233,17 +240,23 @@ class Aggregate:
     distinct: bool = False
 
     def sql(self, plain: bool = False) -> str:
-        """As sent; or, `plain`, as DuckDB is asked: NaN counts as NULL."""
+        """As sent; or, `plain`, as DuckDB is asked: NaN counts as NULL, infinities too where numbers are added."""
         argument = "*" if self.argument is None else self.argument
-        if plain and self.argument is not None:
-            argument = f"CASE WHEN TRY_CAST({argument} AS DOUBLE) = 'NaN'::DOUBLE THEN NULL ELSE {argument} END"
+        if plain and self.argument is not None and not self.function.endswith("IF"):
+            counted = f"TRY_CAST({argument} AS DOUBLE) IS DISTINCT FROM 'NaN'"
+            added = f"ISFINITE(TRY_CAST({argument} AS DOUBLE))"
+            argument = f"CASE WHEN {counted if self.function == 'COUNT' else added} THEN {argument} END"
         condition = "" if self.filter is None else f" FILTER (WHERE {self.filter})"
-        return f"{self.function}({'DISTINCT ' * self.distinct}{argument}){condition}"
+        function = PLAIN_NAMES.get(self.function, self.function) if plain else self.function
+        return f"{function}({'DISTINCT ' * self.distinct}{argument}){condition}"
 
 
 @dataclass(frozen=True)
 class Statement:
-    """SELECT keys, aggregates FROM source WHERE … GROUP BY keys, and what is done with its rows."""
+    """SELECT keys, aggregates FROM source WHERE … GROUP BY keys, and what is done with its rows.
+
+    grouping  how GROUP BY names the keys: one of GROUPINGS
+    """
 
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
@@ -251,13 +264,21 @@ class Statement:
     source: str = "t"
     start: str = ""
     tail: str = ""
+    grouping: str = "expressions"
 
     def sql(self, plain: bool = False) -> str:
         items = [f"{key} AS g{i}" for i, key in enumerate(self.keys)]
         items += [f"{call.sql(plain)} AS a{i}" for i, call in enumerate(self.aggregates)]
         where = "" if self.where is None else f" WHERE {self.where}"
-        group = " GROUP BY " + ", ".join(self.keys) if self.keys else ""
-        return f"{self.start}SELECT {', '.join(items)} FROM {self.source}{where}{group}{'' if plain else self.tail}"
+        named = {
+            "expressions": self.keys,
+            "aliases": tuple(f"g{i}" for i in range(len(self.keys))),
+            "ordinals": tuple(str(i + 1) for i in range(len(self.keys))),
+            "all": ("ALL",),
+        }
+        group = " GROUP BY " + ", ".join(named[self.grouping]) if self.keys else ""
+        text = f"{self.start}SELECT {', '.join(items)} FROM {self.source}{where}{group}{'' if plain else self.tail}"
+        return re.sub(r"(?<!TRY_)CAST\(", "TRY_CAST(", text) if plain else text
 
 
 def statement(random: Random, *, tails: bool = True) -> Statement:
@@ -292,6 +313,82 @@ def _aggregate(random: Random, depth: int, shared: str) -> Aggregate:
             f"LEAST(GREATEST({argument}, {random.choice(('0', '-2.5', '100'))}), {random.choice(('110', '1e6'))})"
         )
     return Aggregate(function, argument, condition, distinct)
+
+
+# ---------------------------------------------------------------------------------------------- pieces
+
+Piece = tuple[str, str]
+"""A result type and a template of that type."""
+PIECES: tuple[Piece, ...] = tuple((kind, template) for kind, found in _PRODUCTIONS.items() for template in found)
+CONDITIONS = tuple(piece for piece in PIECES if piece[0] == "bool")
+_NUMBERS = ("SUM", "AVG", *AGGREGATES, "VAR_SAMP", "STDDEV_SAMP", "MEAN", "VAR", "STD")
+_CLIPS = ("LEAST(GREATEST({}, -5), 20)", "LEAST(GREATEST({}, 100), 110)", "GREATEST(LEAST({}, 1e4), -50)", "{}")
+_TOLD = {
+    "bool": ("CAST({} AS INTEGER)",),
+    "text": ("LEAST(LENGTH({}), 9)", "CASE WHEN {} < 'b' THEN 1 ELSE 0 END"),
+    "date": ("LEAST(GREATEST(DATE_DIFF('day', DATE '2020-01-01', {}), -99), 99)", "EXTRACT(DOY FROM {})"),
+    "ts": ("LEAST(GREATEST(DATE_DIFF('day', DATE '2020-01-01', {}), -99), 99)", "EXTRACT(HOUR FROM {})"),
+}
+"""Numbers that tell something of a value of another type."""
+_SOURCES = (
+    ("", "t"), ("", "t"), ("", "t AS z"), ("", "(SELECT * FROM t WHERE {bool}) AS z"),
+    ("", "(SELECT z.* FROM t AS z WHERE {bool}) AS y"), ("WITH z AS (SELECT * FROM t WHERE {bool}) ", "z"),
+    ("WITH z AS (WITH y AS (SELECT * FROM t) SELECT * FROM y) ", "z"),
+)  # fmt: skip
+"""What stands before SELECT, and what it reads."""
+
+
+_FEW = ("k", "b", "bn", "city", "tier")
+"""Keys of few values, to go with another."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Which templates a statement is made of; how they are filled is left open.
+
+    arguments   of one aggregate each
+    keys        a text (a key as it is), or a condition's template
+    conditions  of WHERE and of the first aggregate's FILTER
+    source      what stands before SELECT, and what it reads
+    """
+
+    arguments: tuple[Piece, ...]
+    keys: tuple[str | Piece, ...] = ()
+    conditions: tuple[Piece | None, Piece | None] = (None, None)
+    source: tuple[str, str] = ("", "t")
+
+    def statement(self, random: Random) -> Statement:
+        """A statement of these templates."""
+        keys = tuple(key if isinstance(key, str) else fill(random, key[1], 0) for key in self.keys)
+        where, condition = (None if c is None else fill(random, c[1], 0) for c in self.conditions)
+        calls = [_call(random, piece) for piece in self.arguments]
+        if condition is not None:
+            calls[0] = replace(calls[0], filter=condition)
+        start, source = (fill(random, part, 0) for part in self.source)
+        grouping = random.choice(("expressions", "aliases", "ordinals", "all"))
+        return Statement(keys, tuple(calls), where, source, start, grouping=grouping)
+
+
+def recipe(random: Random) -> Recipe:
+    """A recipe of what `random` chooses."""
+    arguments = tuple(random.choice(PIECES) for _ in range(2))
+    keys: list[str | Piece] = [random.choice(KEYS)] if random.choice((True, True, False)) else []
+    keys += [random.choice(random.choice((_FEW, CONDITIONS)))] if random.choice((True, False, False)) else []
+    conditions = tuple(random.choice(CONDITIONS) if random.random() < 0.3 else None for _ in range(2))
+    return Recipe(arguments, tuple(dict.fromkeys(keys)), conditions, random.choice(_SOURCES))
+
+
+def _call(random: Random, piece: Piece) -> Aggregate:
+    """An aggregate that tells a template's values apart as well as one can."""
+    kind, template = piece
+    text = f"({fill(random, template, random.choice((0, 0, 1)))})"
+    distinct = random.choice((False, False, True))
+    if kind == "bool" and random.random() < 0.5:
+        return Aggregate(random.choice(("COUNT_IF", "COUNTIF")), text)
+    if random.random() < 0.2:
+        return Aggregate("COUNT", text, distinct=distinct)
+    number = random.choice(_TOLD[kind]).format(text) if kind in _TOLD else text
+    return Aggregate(random.choice(_NUMBERS), random.choice(_CLIPS[:3] if distinct else _CLIPS).format(number), distinct=distinct)
 
 
 def extreme_row(random: Random) -> tuple[str, ...]:

@@ -1,0 +1,290 @@
+"""Some two thousand generated statements answer as DuckDB does, over data that is not the happy path.
+
+The statements are chosen by what they cover: `features.required()` finds by scan all that the product accepts, and
+each of it is used in 20 compared statements at least. Without noise (ε = 1e9) every number is compared with plain
+DuckDB's. A statement over private rows is one that test_differential's docstring says how to compare; one over noisy
+numbers has exact numbers and groups that occur, so DuckDB is asked the very same text.
+
+    python -m tests.test_generated
+
+prints how often each feature was used. With --hypothesis-profile=nightly there are many more statements, and new ones.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import duckdb
+import pytest
+
+from dpsql import aggregates
+from dpsql.analyze import aggregation
+from dpsql.errors import Error, InternalError
+from dpsql.rewrite import inner
+from dpsql.session import Compiled
+from tests import compare, features, grammar, released_grammar
+from tests.compare import Differs
+from tests.features import Feature
+from tests.harness import Bench, ZeroNoise, bench, examples, make_policy
+
+NO_NOISE = 10**9
+CHUNKS = 4
+STATEMENTS = 520
+"""Compared statements of each chunk."""
+QUOTA = 5
+"""How many of them use each feature: so 20 in all chunks."""
+ACCEPTED = 0.9
+"""How many of the generated statements the product accepts, at least; and of these DuckDB answers as many."""
+
+CITIES = (
+    "SELECT * FROM (VALUES ('A', 'North', 2), ('b', 'North', 5), ('é', 'South', 1), ('D', NULL, 9)) "
+    "AS v(name, country, size)"
+)
+TABLES = grammar.TABLES + "  cities: {source: cities.csv, public: true}\n"
+DECLARED = {
+    **dict.fromkeys(("n", "m", "s", "big", "k"), "BIGINT"), **dict.fromkeys("xyzf", "DOUBLE"), "c": "DECIMAL(10,2)",
+}  # fmt: skip
+"""The declared types of the columns whose stored types are narrower."""
+OUTSIDE_DOMAIN = (
+    *(f"CREATE MACRO {f}(x) AS CASE WHEN x {above} 0 THEN system.main.{f}(x) END"
+      for f, above in (("sqrt", ">="), ("ln", ">"), ("log2", ">"), ("log10", ">"))),
+    "CREATE MACRO log(x) AS CASE WHEN x > 0 THEN system.main.log(x) END, "
+    "(b, x) AS CASE WHEN x > 0 THEN system.main.log(b, x) END",
+)  # fmt: skip
+"""SQRT and logarithms give NULL outside of their domain, as documented."""
+
+
+# ---------------------------------------------------------------------------------------------- data
+
+Rows = Sequence[Sequence[str]]
+
+
+def _mixture(seed: int, size: int) -> Rows:
+    random = Random(seed)
+    return [grammar.modest_row(random) for _ in range(size)]
+
+
+def _nulls(row: Sequence[str], share: float, random: Random) -> Sequence[str]:
+    nullable = [("NULL" in grammar.WITHIN[name]) for name in grammar.COLUMNS]
+    return [("NULL" if yes and random.random() < share else v) for v, yes in zip(row, nullable, strict=True)]
+
+
+def _extremes() -> Rows:
+    """Rows of the first, the second, … value that is known of each column: bounds and zeros among them."""
+    longest = max(map(len, grammar.WITHIN.values()))
+    return [[values[i % len(values)] for values in grammar.WITHIN.values()] for i in range(longest)]
+
+
+def _strangers() -> Rows:
+    """Some texts are not declared: groups of bare columns that are not there."""
+    undeclared = {"city": "'Zz'", "tier": "'zinc'"}
+    mixture = _mixture(5, 24)
+    return [
+        [undeclared.get(name, v) if i % 3 == 0 else v for name, v in zip(grammar.COLUMNS, row, strict=True)]
+        for i, row in enumerate(mixture)
+    ]
+
+
+MIXTURES = {"mixture 1": _mixture(1, 40), "mixture 2": _mixture(2, 60)}
+ODD = {
+    "no rows": [],
+    "one row": _mixture(3, 1),
+    "one row of NULLs": [_nulls(_mixture(4, 1)[0], 1, Random(0))],
+    "many NULLs": [_nulls(row, 0.8, Random(i)) for i, row in enumerate(_mixture(6, 30))],
+    "duplicates": [row for row, times in zip(_mixture(7, 4), (9, 5, 2, 1), strict=True) for _ in range(times)],
+    "ends of bounds": _extremes(),
+}
+STRANGERS = {"undeclared texts": _strangers()}
+DATA: dict[str, Rows] = {**MIXTURES, **ODD, **STRANGERS}
+
+
+# ---------------------------------------------------------------------------------------------- asking
+
+
+def _table(types: Mapping[str, str], rows: Rows) -> duckdb.DuckDBPyConnection:
+    """A database of its own with the rows in t."""
+    connection = duckdb.connect(config={"threads": 1, "python_enable_replacements": "false"})
+    connection.execute(f"CREATE TABLE t ({', '.join(f'{name} {type_}' for name, type_ in types.items())})")
+    if rows:
+        connection.execute("INSERT INTO t VALUES " + ", ".join(f"({', '.join(row)})" for row in rows))
+    return connection
+
+
+@dataclass
+class Laboratory:
+    """The product without noise, and DuckDB, over the same rows.
+
+    DuckDB has its columns in their declared types, `//` and `%` by 0 give NULL, and so do SQRT and logarithms outside
+    of their domain: all documented.
+    """
+
+    bench: Bench = field(init=False)
+    stored: dict[str, duckdb.DuckDBPyConnection] = field(default_factory=dict)
+    plain: dict[str, duckdb.DuckDBPyConnection] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        types = {**grammar.TYPES["t"], "c": "DECIMAL(10,2)"}
+        self.bench = bench(make_policy(TABLES), {"t": types}, ZeroNoise(), public={"cities": CITIES})
+        for name, rows in DATA.items():
+            self.stored[name] = _table(types, rows)
+            plain = self.plain[name] = _table({**types, **DECLARED}, rows)
+            plain.execute(f"CREATE TABLE cities AS {CITIES}")
+            plain.execute("SET error_on_division_by_zero = false")
+            for macro in OUTSIDE_DOMAIN:
+                plain.execute(macro)
+
+    def compile(self, sql: str) -> Compiled | None:
+        """The compiled statement, None where it is refused. A fault is no refusal."""
+        try:
+            return self.bench.session.plan(sql, epsilon=NO_NOISE)
+        except InternalError:
+            raise
+        except Error:
+            return None
+
+    def answer(self, sql: str, data: str) -> list[tuple[Any, ...]]:
+        self.bench.engine.connection = self.stored[data]
+        return self.bench.ask(sql, NO_NOISE).rows
+
+
+class Raised(Exception):
+    """DuckDB can't answer: nothing to compare with."""
+
+
+# ---------------------------------------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True)
+class Case:
+    """A statement with the data it is asked of and how its answer is compared."""
+
+    sql: str
+    data: tuple[str, ...]
+    check: Callable[[Laboratory, Compiled, str], None]
+
+
+def _ask(plain: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
+    try:
+        return plain.execute(sql).fetchall()
+    except duckdb.Error as error:
+        raise Raised(str(error)) from None
+
+
+def private_case(random: Random, recipe: grammar.Recipe) -> Case:
+    statement = recipe.statement(random)
+
+    def check(laboratory: Laboratory, compiled: Compiled, data: str) -> None:
+        plain = _ask(laboratory.plain[data], statement.sql(plain=True))
+        answer = laboratory.answer(statement.sql(), data)
+        compare.same_groups(statement, compiled, answer, plain, len(DATA[data]))
+
+    data = random.choice(tuple(MIXTURES)), random.choice((*ODD, *STRANGERS))
+    return Case(statement.sql(), data, check)
+
+
+def released_case(random: Random, recipe: released_grammar.Recipe) -> Case:
+    sql = recipe.statement(random)
+
+    def check(laboratory: Laboratory, compiled: Compiled, data: str) -> None:
+        plain = _ask(laboratory.plain[data], sql)
+        compare.same_rows(laboratory.answer(sql, data), plain, ordered=recipe.ordered)
+
+    odd = tuple(ODD) if not recipe.complete else tuple(MIXTURES)
+    return Case(sql, (random.choice(tuple(MIXTURES)), random.choice(odd)), check)
+
+
+Recipe = grammar.Recipe | released_grammar.Recipe
+
+
+def case_of(random: Random, recipe: Recipe) -> Case:
+    """A case after a recipe."""
+    return private_case(random, recipe) if isinstance(recipe, grammar.Recipe) else released_case(random, recipe)
+
+
+class Even(Random):
+    """Chooses at random what it chose least so far: what is rare comes up as often as what is common."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self._left: dict[Sequence[Any], list[int]] = {}
+
+    def choice(self, options: Sequence[Any]) -> Any:
+        left = self._left.get(options)
+        if not left:
+            left = self._left[options] = list(range(len(options)))
+            self.shuffle(left)
+        return options[left.pop()]
+
+
+# ---------------------------------------------------------------------------------------------- covering
+
+
+@dataclass
+class Coverage:
+    """What one run of the generator compared."""
+
+    counts: Counter[Feature] = field(default_factory=Counter)
+    compared: int = 0
+    answers: int = 0
+    refused: list[str] = field(default_factory=list)
+    raised: list[str] = field(default_factory=list)
+    recipes: dict[Feature, list[Recipe]] = field(default_factory=dict)
+
+    def note(self, recipe: Recipe, used: set[Feature], case: Case) -> None:
+        self.compared += 1
+        self.answers += len(case.data)
+        self.counts.update(used)
+        self.counts.update(("data", name) for name in case.data)
+        for feature in used:
+            self.recipes.setdefault(feature, []).append(recipe)
+
+    def lacking(self, quota: int) -> list[Feature]:
+        """What was used less than that, the least used first; of what the scan finds and of what came up."""
+        wanted = features.required() | set(self.counts)
+        return sorted((f for f in wanted if self.counts[f] < quota), key=lambda f: (self.counts[f], f))
+
+
+def generate(random: Even, coverage: Coverage, statements: int, quota: int) -> Iterator[Recipe]:
+    """Recipes until so many statements are compared and each feature is used so often."""
+    makers = (grammar.recipe, released_grammar.recipe)
+    while coverage.compared < statements:
+        yield random.choice(makers)(random)
+    for _ in range(statements):
+        lacking = [f for f in coverage.lacking(quota) if f in coverage.recipes]
+        if not lacking:
+            return
+        yield Random.choice(random, coverage.recipes[lacking[0]])
+
+
+def try_case(laboratory: Laboratory, watch: features.Watch, case: Case, recipe: Recipe, coverage: Coverage) -> None:
+    """Compare one case over its data, and note what came of it. Raises Differs."""
+    watch.clear()
+    compiled = laboratory.compile(case.sql)
+    if compiled is None:
+        coverage.refused.append(case.sql)
+        return
+    used = watch.used(compiled.plan)
+    try:
+        for data in case.data:
+            case.check(laboratory, compiled, data)
+    except Raised as error:
+        coverage.raised.append(f"{case.sql}\n    {error}")
+        return
+    except Differs as error:
+        raise Differs(f"{case.sql}\nover {data}: {error}") from None
+    coverage.note(recipe, used, case)
+
+
+def cover(laboratory: Laboratory, seed: int, statements: int, quota: int) -> Coverage:
+    """Generate and compare."""
+    random, coverage = Even(seed), Coverage()
+    with features.watching() as watch:
+        for recipe in generate(random, coverage, statements, quota):
+            try_case(laboratory, watch, case_of(random, recipe), recipe, coverage)
+    return coverage
