@@ -20,6 +20,7 @@ import dpsql.session
 from dpsql import aggregates, expressions
 from dpsql.analyze import scopes
 from dpsql.expressions import casts, compiler, dates
+from dpsql.expressions.narrowing import unparenthesised
 from dpsql.plan import Plan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import Call, Key
@@ -42,7 +43,6 @@ _WATCHED: dict[str, tuple[Any, str]] = {
 
 NEVER: dict[Feature, str] = {
     ("private node", "IsNan"): "SELECT COUNT(*) FROM t WHERE ISNAN(x)",
-    ("node in a group key", "IsNan"): "SELECT COUNT(*) FROM t GROUP BY ISNAN(x)",
     ("aggregate", "CountIf DISTINCT"): "SELECT COUNT_IF(DISTINCT b) FROM t",
     ("node over noisy numbers", "Lambda"): "SELECT list_transform(a, x -> x) FROM (SELECT COUNT(*) AS a FROM t) AS q",
 }
@@ -82,8 +82,6 @@ def required() -> frozenset[Feature]:
     found: set[Feature] = set()
     for family, (module, table) in _WATCHED.items():
         found |= {(family, _name(key)) for key in vars(module)[table]}
-    nodes = _names(expressions.supported())
-    found |= {("node in a group key", name) for name in nodes if name != "Anonymous"}
     found |= {("truncation", unit) for unit in dates._TRUNCATIONS}
     found |= {("truncation in a group key", unit) for unit in dates._TRUNCATIONS}
     found |= {("part of a date in a group key", part) for part in dates._PARTS}
@@ -169,30 +167,34 @@ def watching() -> Iterator[Watch]:
 
 
 def _of_release(release: ReleasePlan) -> Iterator[Feature]:
-    supported = set(expressions.supported())
     for key in release.query.keys:
-        yield from _of_key(key, supported)
+        yield from _of_key(key)
     if len(release.query.keys) > 1:
         yield "clause", "two keys"
     for number in release.numbers:
         yield from _of_call(number.call)
 
 
-def _of_key(key: Key, supported: set[type[exp.Expr]]) -> Iterator[Feature]:
+def _of_key(key: Key) -> Iterator[Feature]:
     root, domain = key.text.node, key.domain
     yield "group key", domain.kind.value
     if domain.null:
         yield "group key", "NULL"
-    yield "kind of group key", f"{type(root).__name__}: {'listed' if domain.values is not None else 'range of'} " \
-        f"{domain.kind.value}{' with NULL' if domain.null else ''}"  # fmt: skip
+    form = "listed" if domain.values is not None else "range"
+    made_by = "column" if isinstance(root, exp.Column) else _module_of(unparenthesised(root))
+    yield "kind of group key", f"{made_by}: {domain.kind.value}, {form}{', NULL' if domain.null else ''}"
     for node in root.walk():
-        if type(node) in supported:
-            yield "node in a group key", type(node).__name__
         if isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)):
             yield "truncation", node.args["unit"].name.lower()
             yield "truncation in a group key", node.args["unit"].name.lower()
         if isinstance(node, exp.Extract):
             yield "part of a date in a group key", node.this.name.lower()
+
+
+def _module_of(node: exp.Expr) -> str:
+    """The module of the allow-list that handles a node: what sort of expression it is."""
+    entry = compiler._HANDLERS.get(type(node))
+    return "nothing" if entry is None else entry[0].__module__.rpartition(".")[2]
 
 
 def _of_call(call: Call) -> Iterator[Feature]:

@@ -371,7 +371,7 @@ class Recipe:
 
 def recipe(random: Random) -> Recipe:
     """A recipe of what `random` chooses."""
-    arguments = tuple(random.choice(PIECES) for _ in range(2))
+    arguments = tuple(random.choice(PIECES) for _ in range(3))
     keys: list[str | Piece] = [random.choice(KEYS)] if random.choice((True, True, False)) else []
     keys += [random.choice(random.choice((_FEW, CONDITIONS)))] if random.choice((True, False, False)) else []
     conditions = tuple(random.choice(CONDITIONS) if random.random() < 0.3 else None for _ in range(2))

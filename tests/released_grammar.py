@@ -436,7 +436,7 @@ _WRAPS = (
 def recipe(random: Random) -> Recipe:
     """A recipe of what `random` chooses."""
     skeleton = random.choice(random.choice((DIRECT, OVER, OVER, JOINED, OVER, OVER, JOINED, LISTING, DIRECT, OVER)))
-    items = tuple(random.choice(ITEMS) for _ in range(4)) if "{items}" in skeleton else ()
-    calls = tuple(random.choice(AGGREGATES) for _ in range(4)) if "{aggregates}" in skeleton else ()
-    windows = tuple(random.choice(WINDOWS) for _ in range(2)) if "{windows}" in skeleton else ()
+    items = tuple(random.choice(ITEMS) for _ in range(6)) if "{items}" in skeleton else ()
+    calls = tuple(random.choice(AGGREGATES) for _ in range(6)) if "{aggregates}" in skeleton else ()
+    windows = tuple(random.choice(WINDOWS) for _ in range(3)) if "{windows}" in skeleton else ()
     return Recipe(skeleton, items, calls, windows, random.choice(_WRAPS))

@@ -145,6 +145,11 @@ SELECT DISTINCT COUNT(*) > 3 AS a FROM t
 SELECT k AS "K", COUNT(*) AS a FROM t GROUP BY "K" ORDER BY a DESC, 1 LIMIT 2
 SELECT k % 2 AS odd, SUM(a) AS a FROM (SELECT k, COUNT(*) AS a FROM t GROUP BY k) AS q GROUP BY odd ORDER BY odd
 SELECT 10 - 5 + 2 AS a, COUNT(*) AS b FROM t
+SELECT 'all' AS label, k, COUNT(*) AS a FROM t GROUP BY ALL
+SELECT k, b, SUM(a) AS a, XOR(SUM(a)::BIGINT, 3) AS c FROM (SELECT k, b, COUNT(*) AS a FROM t GROUP BY k, b) AS q GROUP BY ROLLUP (k, b)
+SELECT k, b, SUM(a) AS a FROM (SELECT k, b, COUNT(*) AS a FROM t GROUP BY k, b) AS q GROUP BY CUBE (k, b)
+SELECT k, b, SUM(a) AS a FROM (SELECT k, b, COUNT(*) AS a FROM t GROUP BY k, b) AS q GROUP BY GROUPING SETS ((k), (b), ())
+SELECT COUNT(*) AS a FROM t WHERE n BETWEEN 1.5 AND '5' AND x IN ('0', 3.7, 5000) AND d < '2020-03-01'
 SELECT CASE WHEN COUNT(*) > 5 THEN 'many' ELSE 'few' END AS a FROM t
 """.strip().splitlines()  # noqa: E501
 
