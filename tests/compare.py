@@ -22,8 +22,8 @@ class Differs(AssertionError):
 # ---------------------------------------------------------------------------------------------- rows
 
 
-def same_rows(answer: Sequence[Row], plain: Sequence[Row], *, ordered: bool) -> None:
-    """The same rows with values of the same types; doubles may differ in their last digits."""
+def same_rows(answer: Sequence[Row], plain: Sequence[Row], *, ordered: bool) -> int:
+    """The same rows with values of the same types; doubles may differ in their last digits. Returns their number."""
     if len(answer) != len(plain):
         raise Differs(f"{len(answer)} rows, where DuckDB gives {len(plain)}")
     if not ordered:
@@ -31,6 +31,7 @@ def same_rows(answer: Sequence[Row], plain: Sequence[Row], *, ordered: bool) -> 
     for mine, other in zip(answer, plain, strict=True):
         if len(mine) != len(other) or not all(map(_same, mine, other)):
             raise Differs(f"{mine}, where DuckDB gives {other}")
+    return len(plain)
 
 
 def _place(row: Row) -> tuple[list[str], list[float]]:

@@ -130,21 +130,22 @@ _TEXT = {
         CASE WHEN {bool} THEN {int} WHEN {bool} THEN {ilit} ELSE {int} END
         IF({bool}, {int}, {ilit}) | COALESCE({int}, {int}) | COALESCE(NULL, {int}, {ilit}) | NULLIF({int}, {ilit})
         GREATEST({int}, {int}) | LEAST({int}, {ilit}) | LEAST(GREATEST({int}, 0), 50)
-        CAST({num} AS INTEGER) | CAST({num} AS BIGINT) | CAST({num} AS SMALLINT) | CAST({num} AS TINYINT)
+        CAST({dbl} AS INTEGER) | CAST({int} AS BIGINT) | CAST({dec} AS BIGINT) | CAST({num} AS SMALLINT) | CAST({num} AS TINYINT)
         CAST({bool} AS INTEGER) | CAST({text} AS BIGINT) | TRY_CAST({text} AS INTEGER)
         EXTRACT(YEAR FROM {day}) | EXTRACT(DOW FROM {day}) | EXTRACT(ISODOW FROM {day}) | YEAR({day}) | QUARTER({day})
         MONTH({day}) | WEEK({day}) | DAY({day}) | DAYOFMONTH({day}) | DAYOFWEEK({day}) | DAYOFYEAR({day}) | HOUR({ts})
         MINUTE({ts}) | SECOND({ts}) | EXTRACT(HOUR FROM {date}) | DATE_PART('month', {day})
         DATE_DIFF('day', {day}, {day}) | DATE_DIFF('month', {day}, {day}) | DATE_DIFF('year', {day}, {dlit})
+        DATE_DIFF('quarter', {day}, {day}) | DATEPART('dow', {day})
         {date} - {date} | LENGTH({text}) | ({int})
     """,
     "dbl": """
         {num} / {num} | {num} / {ilit} | {dbl} + {num} | {dbl} - {num} | {dbl} * {num} | -{dbl} | ROUND({num})
-        ROUND({num}, 1) | ROUND({num}, -2) | FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
+        ROUND({num}, 1) | ROUND({num}, -2) | ROUND_EVEN({num}, 0) | ROUNDBANKERS({num}, 0) | FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
         LOG({num}) | LOG2({num}) | LOG10({num}) | LOG(3, {num})
         EXP({num}) | POWER({num}, 2) | POW({num}, 3) | ABS({dbl}) | CASE WHEN {bool} THEN {dbl} ELSE {int} END
         COALESCE({dbl}, {nlit}) | NULLIF({dbl}, 0.5) | LEAST(GREATEST({num}, 0), 100) | GREATEST({dbl}, {num})
-        CAST({num} AS DOUBLE) | CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)
+        CAST({int} AS DOUBLE) | CAST({dbl} AS DOUBLE) | CAST({dec} AS DOUBLE) | CAST({bool} AS DOUBLE) | CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)
         LEAST(GREATEST({num} / {num}, -5), 5)
     """,
     "dec": """
@@ -164,7 +165,7 @@ _TEXT = {
         {bool} OR {bool} | NOT {bool} | ({bool} AND {bool}) OR {bool} | STARTS_WITH({text}, {tlit})
         ENDS_WITH({text}, {tlit}) | CONTAINS({text}, {text}) | {text} LIKE 'a%' | {text} NOT LIKE '%b_%'
         {text} ILIKE 'A%'
-        CAST({num} AS BOOLEAN) | CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
+        CAST({int} AS BOOLEAN) | CAST({dbl} AS BOOLEAN) | CAST({dec} AS BOOLEAN) | CAST({bool} AS BOOLEAN) | CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
         {num} > NULL | NOT ({num} > {nlit} OR {num} < {nlit})
     """,
     "text": """
@@ -176,13 +177,14 @@ _TEXT = {
         DATE_TRUNC('month', {dlit}) | DATE_TRUNC('month', {date})
         DATE_TRUNC('week', {date}) | DATE_TRUNC('year', {date})
         {date} + 3 | {date} - 40
-        CAST({date} + INTERVAL 3 DAY AS DATE) | CAST({ts} AS DATE) | CAST({text} AS DATE) | COALESCE({date}, {dlit})
+        CAST({date} + INTERVAL 3 DAY AS DATE) | CAST({ts} AS DATE) | CAST({date} AS DATE) | CAST({text} AS DATE) | COALESCE({date}, {dlit})
         CASE WHEN {bool} THEN {date} ELSE {dlit} END | GREATEST({date}, {dlit}) | LEAST({date}, {date}) | CURRENT_DATE
         DATE '2020-01-01' + INTERVAL 1 MONTH | CAST({date} - INTERVAL 2 MONTH AS DATE)
     """,
     "ts": """
         DATE_TRUNC('hour', {ts}) | DATE_TRUNC('day', {ts}) | DATE_TRUNC('quarter', {ts}) | DATE_TRUNC('minute', {ts})
-        {ts} - INTERVAL 1 MONTH | {ts} + INTERVAL 5 DAY | CAST({date} AS TIMESTAMP) | CAST({text} AS TIMESTAMP)
+        {ts} - INTERVAL 1 MONTH | {ts} + INTERVAL 5 DAY | {day} + INTERVAL 2 WEEK | {ts} - INTERVAL 1 QUARTER
+        {date} + INTERVAL '1' YEAR | CAST({ts} AS TIMESTAMP) | CAST({date} AS TIMESTAMP) | CAST({text} AS TIMESTAMP)
         COALESCE({ts}, {tlit2}) | GREATEST({ts}, {tlit2})
     """,
 }
@@ -320,7 +322,6 @@ def _aggregate(random: Random, depth: int, shared: str) -> Aggregate:
 Piece = tuple[str, str]
 """A result type and a template of that type."""
 PIECES: tuple[Piece, ...] = tuple((kind, template) for kind, found in _PRODUCTIONS.items() for template in found)
-CONDITIONS = tuple(piece for piece in PIECES if piece[0] == "bool")
 _NUMBERS = ("SUM", "AVG", *AGGREGATES, "VAR_SAMP", "STDDEV_SAMP", "MEAN", "VAR", "STD")
 _CLIPS = ("LEAST(GREATEST({}, -5), 20)", "LEAST(GREATEST({}, 100), 110)", "GREATEST(LEAST({}, 1e4), -50)", "{}")
 _TOLD = {
@@ -338,44 +339,30 @@ _SOURCES = (
 """What stands before SELECT, and what it reads."""
 
 
-_FEW = ("k", "b", "bn", "city", "tier")
+_FEW = (
+    "k", "b", "bn", "city", "tier", "EXTRACT(QUARTER FROM d)", "EXTRACT(YEAR FROM d)", "EXTRACT(DOW FROM d)",
+    "EXTRACT(ISODOW FROM d)", "EXTRACT(DAYOFWEEK FROM d)", "EXTRACT(MONTH FROM d)", "DATE_TRUNC('week', d)",
+    "CASE WHEN n < 5 THEN 0.5 ELSE 1.25 END", "CAST(k AS TINYINT)", "NULLIF(k, 2)", "LEAST(n, 3)", "CAST(ts AS DATE)",
+)  # fmt: skip
 """Keys of few values, to go with another."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """Which templates a statement is made of; how they are filled is left open.
-
-    arguments   of one aggregate each
-    keys        a text (a key as it is), or a condition's template
-    conditions  of WHERE and of the first aggregate's FILTER
-    source      what stands before SELECT, and what it reads
-    """
-
-    arguments: tuple[Piece, ...]
-    keys: tuple[str | Piece, ...] = ()
-    conditions: tuple[Piece | None, Piece | None] = (None, None)
-    source: tuple[str, str] = ("", "t")
-
-    def statement(self, random: Random) -> Statement:
-        """A statement of these templates."""
-        keys = tuple(key if isinstance(key, str) else fill(random, key[1], 0) for key in self.keys)
-        where, condition = (None if c is None else fill(random, c[1], 0) for c in self.conditions)
-        calls = [_call(random, piece) for piece in self.arguments]
-        if condition is not None:
-            calls[0] = replace(calls[0], filter=condition)
-        start, source = (fill(random, part, 0) for part in self.source)
-        grouping = random.choice(("expressions", "aliases", "ordinals", "all"))
-        return Statement(keys, tuple(calls), where, source, start, grouping=grouping)
+def telling_statement(random: Random) -> Statement:
+    """A random statement of few templates, each an aggregate's argument, a key or a condition of its own."""
+    calls = [_call(random, random.choice(PIECES)) for _ in range(4)]
+    keys = [random.choice(KEYS)] if random.choice((True, True, True, True, False)) else []
+    if random.choice((True, True, False)):
+        keys.append(random.choice(_FEW) if random.choice((True, True, False)) else _condition(random))
+    if random.choice((True, False)):
+        calls[0] = replace(calls[0], filter=_condition(random))
+    where = _condition(random) if random.choice((True, False, False)) else None
+    start, source = (fill(random, part, 0) for part in random.choice(_SOURCES))
+    grouping = random.choice(("expressions", "aliases", "ordinals", "all"))
+    return Statement(tuple(dict.fromkeys(keys)), tuple(calls), where, source, start, grouping=grouping)
 
 
-def recipe(random: Random) -> Recipe:
-    """A recipe of what `random` chooses."""
-    arguments = tuple(random.choice(PIECES) for _ in range(3))
-    keys: list[str | Piece] = [random.choice(KEYS)] if random.choice((True, True, False)) else []
-    keys += [random.choice(random.choice((_FEW, CONDITIONS)))] if random.choice((True, False, False)) else []
-    conditions = tuple(random.choice(CONDITIONS) if random.random() < 0.3 else None for _ in range(2))
-    return Recipe(arguments, tuple(dict.fromkeys(keys)), conditions, random.choice(_SOURCES))
+def _condition(random: Random) -> str:
+    return fill(random, random.choice(_PRODUCTIONS["bool"]), 0)
 
 
 def _call(random: Random, piece: Piece) -> Aggregate:
@@ -383,12 +370,15 @@ def _call(random: Random, piece: Piece) -> Aggregate:
     kind, template = piece
     text = f"({fill(random, template, random.choice((0, 0, 1)))})"
     distinct = random.choice((False, False, True))
-    if kind == "bool" and random.random() < 0.5:
+    if kind == "bool" and random.choice((True, False)):
         return Aggregate(random.choice(("COUNT_IF", "COUNTIF")), text)
-    if random.random() < 0.2:
+    if random.choice((True, False, False, False, False)):
         return Aggregate("COUNT", text, distinct=distinct)
     number = random.choice(_TOLD[kind]).format(text) if kind in _TOLD else text
-    return Aggregate(random.choice(_NUMBERS), random.choice(_CLIPS[:3] if distinct else _CLIPS).format(number), distinct=distinct)
+    if distinct:  # values closer than a grain count once
+        number = f"ROUND({number}, 2)"
+    clip = random.choice(_CLIPS[:3] if distinct else _CLIPS)
+    return Aggregate(random.choice(_NUMBERS), clip.format(number), distinct=distinct)
 
 
 def extreme_row(random: Random) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ same rows in plain DuckDB.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -27,7 +27,7 @@ COMPUTED = {
 }
 """What stands for a key that a release does not group by."""
 COUNTS = (
-    "COUNT(*)", "COUNT(m)", "COUNT(DISTINCT n)", "COUNT_IF(n > 3)", "COUNT(*) FILTER (WHERE n > 2)", "COUNT(bn)",
+    "COUNT(*)", "COUNT(m)", "COUNT(DISTINCT n)", "CAST(COUNT_IF(n > 3) AS BIGINT)", "COUNT(*) FILTER (WHERE n > 2)", "COUNT(bn)",
 )  # fmt: skip
 SUMS = (
     "CAST(COALESCE(SUM(m), 0) AS BIGINT)", "CAST(COALESCE(SUM(n), 0) AS BIGINT)",
@@ -43,7 +43,7 @@ COLUMNS = ("g", "h", "w", "v", "a", "r")
 
 _TEXT = {
     "int": """
-        {int} + {int} | {int} - {int} | {int} * {small} | -{int} | {int} // {pos} | {int} % {pos} | ABS({int})
+        {int} + {int} | {int} - {int} | {int} * {small} | -({int}) | {int} // {pos} | {int} % {pos} | ABS({int})
         ASCII({text}) | UNICODE({text}) | ORD({text}) | CHAR_LENGTH({text}) | CHARACTER_LENGTH({text}) | LEN({text})
         LENGTH({text}) | STRLEN({text}) | INSTR({text}, 'a') | POSITION('o' IN {text}) | STRPOS({text}, 'e')
         DATE_DIFF('day', {ts}, {ts}) | DATEDIFF('month', {date}, {ts}) | DATE_SUB('month', {ts}, {ts})
@@ -61,7 +61,7 @@ _TEXT = {
         CAST({dbl} AS BIGINT) | TRY_CAST({text} AS INTEGER) | CAST({bool} AS INTEGER) | ({int})
     """,
     "dbl": """
-        {int} / {pos} | {dbl} + {int} | {dbl} - {dbl} | {dbl} * 0.5 | -{dbl} | {int} * 1.25 | ABS({dbl})
+        {int} / {pos} | {dbl} + {int} | {dbl} - {dbl} | {dbl} * 0.5 | -({dbl}) | {int} * 1.25 | ABS({dbl})
         ACOS({unit}) | ACOSH({pos}) | ASIN({unit}) | ASINH({dbl}) | ATAN({dbl}) | ATAN2({dbl}, {dbl})
         ATANH({unit} * 0.5) | CBRT({dbl}) | CEIL({dbl}) | CEILING({dbl}) | FLOOR({dbl}) | COS({dbl}) | COSH({unit})
         COT({pos}) | DEGREES({dbl}) | RADIANS({dbl}) | EVEN({dbl}) | EXP({unit}) | FMOD({dbl}, 3.5) | GAMMA({small} + 1)
@@ -188,6 +188,7 @@ OVER = (
     "SELECT {keep}, {items} FROM {q} ORDER BY {h} DESC NULLS FIRST, {unique} LIMIT 4",
     "SELECT {keep}, {items} FROM {q} ORDER BY {unique} LIMIT 3 OFFSET 2",
     "SELECT {keep}, {items} FROM {q} ORDER BY ALL OFFSET 1",
+    "SELECT {keep}, {items} FROM {q} ORDER BY {unique} FETCH FIRST 2 ROWS ONLY",
     "SELECT DISTINCT {items} FROM {q}",
     "SELECT * FROM {q} WHERE {bool} AND {bool}",
     "SELECT {keep}, {windows} FROM {q}",
@@ -213,20 +214,20 @@ OVER = (
 )
 """Statements over one released subquery."""
 JOINED = (
-    "SELECT g, y.a AS i, z.a AS j, {items} FROM ({slim}) AS y JOIN ({slim}) AS z USING (g)",
-    "SELECT g, y.a AS i, z.r AS j FROM ({slim}) AS y LEFT JOIN ({slim}) AS z USING (g) ORDER BY g",
-    "SELECT g, y.a AS i, z.r AS j FROM ({slim}) AS y RIGHT JOIN ({slim}) AS z USING (g)",
-    "SELECT g, y.a AS i, z.r AS j FROM ({slim}) AS y FULL JOIN ({slim}) AS z USING (g)",
-    "SELECT y.g AS i, z.g AS j, y.a + z.a AS k FROM ({slim}) AS y FULL OUTER JOIN ({slim}) AS z ON y.g = z.g + 1",
-    "SELECT y.g AS i, z.g AS j FROM ({slim}) AS y LEFT OUTER JOIN ({slim}) AS z ON y.a < z.a",
-    "SELECT y.g AS i, z.g AS j, y.r FROM ({slim}) AS y RIGHT JOIN ({slim}) AS z ON y.r = z.r AND y.g > 1",
-    "SELECT y.g AS i, z.a AS j FROM ({slim}) AS y, ({one}) AS z",
-    "SELECT y.g AS i, y.a * 1.0 / z.a AS j FROM ({slim}) AS y CROSS JOIN ({one}) AS z WHERE z.a > 0",
-    "SELECT y.g AS i, y.a FROM ({slim}) AS y SEMI JOIN ({slim}) AS z ON y.a = z.a",
-    "SELECT y.g AS i, y.a FROM ({slim}) AS y ANTI JOIN ({slim}) AS z ON y.a = z.r",
+    "SELECT g, y.a AS b, z.a AS c, {items} FROM ({slim}) AS y JOIN ({slim}) AS z USING (g)",
+    "SELECT g, y.a AS b, z.r AS c, {items} FROM ({slim}) AS y LEFT JOIN ({slim}) AS z USING (g) ORDER BY g",
+    "SELECT g, y.a AS b, z.r AS c, {items} FROM ({slim}) AS y RIGHT JOIN ({slim}) AS z USING (g)",
+    "SELECT g, y.a AS b, z.r AS c, {items} FROM ({slim}) AS y FULL JOIN ({slim}) AS z USING (g)",
+    "SELECT y.g AS b, z.g AS c, {items} FROM ({slim}) AS y FULL OUTER JOIN ({slim}) AS z ON y.g = z.g + 1",
+    "SELECT y.g AS b, z.g AS c, {items} FROM ({slim}) AS y LEFT OUTER JOIN ({slim}) AS z ON y.a < z.a",
+    "SELECT y.g AS b, z.g AS c, {items} FROM ({slim}) AS y RIGHT JOIN ({slim}) AS z ON y.r = z.r AND y.g > 1",
+    "SELECT y.g AS b, z.a AS c, {items} FROM ({slim}) AS y, ({one}) AS z",
+    "SELECT y.g AS b, y.a * 1.0 / z.a AS c, {items} FROM ({slim}) AS y CROSS JOIN ({one}) AS z WHERE z.a > 0",
+    "SELECT y.g AS b, {items} FROM ({slim}) AS y SEMI JOIN ({slim}) AS z ON y.a = z.a",
+    "SELECT y.g AS b, {items} FROM ({slim}) AS y ANTI JOIN ({slim}) AS z ON y.a = z.r",
     "SELECT g, y.b, z.a FROM (SELECT g, a AS b FROM ({slim}) AS x) AS y NATURAL JOIN ({slim}) AS z",
-    "SELECT y.g, z.label FROM ({slim}) AS y JOIN (VALUES (1, 'one'), (2, 'two')) AS z(g, label) ON y.g = z.g",
-    "WITH y AS ({slim}), z AS (SELECT SUM(a) AS a FROM y) SELECT y.g, y.a, z.a AS b FROM y, z",
+    "SELECT y.g, z.label, {items} FROM ({slim}) AS y JOIN (VALUES (1, 'one'), (2, 'two')) AS z(g, label) ON y.g = z.g",
+    "WITH y AS ({slim}), z AS (SELECT SUM(a) AS a FROM y) SELECT y.g, z.a AS b, {items} FROM y, z",
     "{slim} UNION ALL {slim}",
     "{slim} UNION {slim} ORDER BY g, a, r",
     "({slim}) EXCEPT ({slim})",
@@ -235,14 +236,13 @@ JOINED = (
     "{slim} INTERSECT ALL {slim}",
     "{slim} UNION ALL BY NAME SELECT COUNT(*) AS a, 0 AS g FROM t",
     "{slim} UNION ALL SELECT size, size, size FROM cities ORDER BY ALL LIMIT 5",
-    "SELECT SUM(a) AS i, COUNT(*) AS j FROM ({slim} UNION ALL {slim} UNION ALL {slim}) AS y",
+    "SELECT SUM(a) AS b, {aggregates} FROM ({slim} UNION ALL {slim} UNION ALL {slim}) AS y",
     "WITH y AS ({slim}), z AS ({slim}) SELECT g, a FROM y UNION SELECT g, r FROM z EXCEPT SELECT 1, 1",
-    "SELECT ({count}) AS i, ({count}) - ({count}) AS j, {items} FROM ({slim}) AS y",
-    "SELECT CASE WHEN ({count}) > 3 THEN 'many' ELSE 'few' END AS i",
-    "SELECT c.name, z.a FROM cities AS c LEFT JOIN (SELECT city, COUNT(*) AS a FROM t GROUP BY city HAVING COUNT(*) > 0"
-    ") AS z ON c.name = z.city",
-    "SELECT country, SUM(z.a) AS i FROM cities AS c JOIN (SELECT city, COUNT(*) AS a FROM t GROUP BY 1) AS z "
-    "ON z.city = c.name GROUP BY country HAVING SUM(z.a) > 0 ORDER BY country",
+    "SELECT ({count}) AS b, ({count}) - ({count}) AS c, {items} FROM ({slim}) AS y",
+    "SELECT CASE WHEN ({count}) > 3 THEN 'many' ELSE 'few' END AS b",
+    "SELECT c.name, y.a AS b, {items} FROM cities AS c LEFT JOIN ({cities}) AS y ON c.name = y.city",
+    "SELECT country, {aggregates} FROM cities AS c JOIN ({cities}) AS y ON y.city = c.name "
+    "GROUP BY country HAVING SUM(y.a) > 0 ORDER BY country",
 )
 """Statements over several released subqueries."""
 LISTING = (
@@ -270,7 +270,7 @@ ITEMS = tuple((kind, template) for kind in ANY for template in PRODUCTIONS[kind]
 def expression(random: Random, kind: str, scope: Scope, depth: int) -> str:
     """A random expression; parenthesised unless it is a leaf."""
     kind = random.choice(ANY[:6]) if kind == "any" else kind
-    if depth <= 0 or random.random() < 0.4:
+    if depth <= 0 or random.choice((True, False)):
         return fill(random, random.choice(LEAVES[kind]), scope, 0)
     return "(" + fill(random, random.choice(PRODUCTIONS[kind]), scope, depth - 1) + ")"
 
@@ -349,80 +349,22 @@ def slim(random: Random) -> str:
     )
 
 
-# ---------------------------------------------------------------------------------------------- recipes
+# ---------------------------------------------------------------------------------------------- statements
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """Which templates a statement is made of; how they are filled is left open.
+class Statement:
+    """SQL that plain DuckDB understands too.
 
-    wrap     how a statement over one release gets at it
+    ordered   whether the order of rows is the statement's own
+    complete  whether DuckDB gives the same rows only where every group occurs
     """
 
-    skeleton: str
-    items: tuple[tuple[str, str], ...] = ()
-    aggregates: tuple[str, ...] = ()
-    windows: tuple[str, ...] = ()
-    wrap: str = ""
-
-    @property
-    def ordered(self) -> bool:
-        """Whether the order of rows is the statement's own."""
-        text, inside = self.skeleton, 1
-        while inside:
-            text, inside = _BRACKETS.subn("", text)
-        return "ORDER BY" in text
-
-    @property
-    def complete(self) -> bool:
-        """Whether the answer is DuckDB's only where every group occurs."""
-        return self.skeleton in LISTING
-
-    def statement(self, random: Random) -> str:
-        """A statement of these templates."""
-        if self.skeleton in LISTING:
-            return self.skeleton.replace("{key}", random.choice(LISTED))
-        if self.skeleton in JOINED:
-            scope = {"g": "y.g", "a": "y.a", "r": "y.r", "h": "CASE WHEN y.a > 2 THEN 'many' ELSE 'few' END",
-                     "w": "TIMESTAMP '2020-01-31 10:20:30.5'", "v": "(y.r > 3)", "unique": "y.g"}  # fmt: skip
-            return self._filled(random, scope)
-        made = release(random)
-        if self.skeleton in DIRECT:
-            if made.grouping == "ALL" or "{keep}" not in self.skeleton:  # ALL would be each item without an aggregate
-                made = replace(made, grouping="{expressions}")
-            return self._filled(random, made.scope())
-        start, source = self.wrap.split("; ")
-        text = self._filled(random, {**made.scope("q."), "q": source})
-        names = made.names(text)
-        return (start + text).replace("{names}", ", ".join(names)).replace("{release}", made.sql(names))
-
-    def _filled(self, random: Random, scope: Scope) -> str:
-        """The skeleton with its lists written out."""
-        lists = {
-            "items": [fill(random, template, scope, 0) for _, template in self.items],
-            "aggregates": [fill(random, template, scope, 0) for template in self.aggregates],
-            "windows": [fill(random, template, scope, 0) for template in self.windows],
-        }
-        made = {
-            name: ", ".join(f"{text} AS {name[0]}{i}" for i, text in enumerate(texts)) for name, texts in lists.items()
-        }
-        made |= {
-            "count": f"SELECT {random.choice(COUNTS)} FROM t",
-            "one": f"SELECT {random.choice(COUNTS)} AS a, {random.choice(SUMS)} AS r FROM t",
-        }
-
-        def slot(match: re.Match[str]) -> str:
-            name = match[1]
-            if name == "slim":
-                return slim(random)
-            if name in made:
-                return made[name]
-            return fill(random, match[0], scope, 1)
-
-        return _SLOT.sub(slot, self.skeleton)
+    sql: str
+    ordered: bool = False
+    complete: bool = False
 
 
-_BRACKETS = re.compile(r"\([^()]*\)")
 _WRAPS = (
     "; ({release}) AS q",
     "WITH q AS ({release}) ; q",
@@ -431,12 +373,68 @@ _WRAPS = (
     "WITH y({names}) AS ({release}) ; y AS q",
     "; (SELECT y.* FROM ({release}) AS y) AS q",
 )
+"""How a statement gets at the release that it calls q: what stands before SELECT; what it reads."""
+_SHAPES = (LISTING, *[JOINED] * 10, *[DIRECT] * 4, *[OVER] * 11)
+_BRACKETS = re.compile(r"\([^()]*\)")
 
 
-def recipe(random: Random) -> Recipe:
-    """A recipe of what `random` chooses."""
-    skeleton = random.choice(random.choice((DIRECT, OVER, OVER, JOINED, OVER, OVER, JOINED, LISTING, DIRECT, OVER)))
-    items = tuple(random.choice(ITEMS) for _ in range(6)) if "{items}" in skeleton else ()
-    calls = tuple(random.choice(AGGREGATES) for _ in range(6)) if "{aggregates}" in skeleton else ()
-    windows = tuple(random.choice(WINDOWS) for _ in range(3)) if "{windows}" in skeleton else ()
-    return Recipe(skeleton, items, calls, windows, random.choice(_WRAPS))
+def statement(random: Random) -> Statement:
+    """A random statement; nearly all are accepted."""
+    shape = random.choice(_SHAPES)
+    skeleton = random.choice(shape)
+    if shape is LISTING:
+        return Statement(skeleton.replace("{key}", random.choice(LISTED)), "ORDER" in skeleton, complete=True)
+    if shape is JOINED:
+        return Statement(_filled(random, skeleton, _JOINED_SCOPE), _is_ordered(skeleton))
+    made = release(random)
+    if shape is DIRECT:
+        if made.grouping == "ALL" or "{keep}" not in skeleton:  # ALL would be each item without an aggregate
+            made = replace(made, grouping="{expressions}")
+        return Statement(_filled(random, skeleton, made.scope()), _is_ordered(skeleton))
+    start, source = random.choice(_WRAPS).split("; ")
+    text = _filled(random, skeleton, {**made.scope("q."), "q": source})
+    names = made.names(text)
+    sql = (start + text).replace("{names}", ", ".join(names)).replace("{release}", made.sql(names))
+    return Statement(sql, _is_ordered(skeleton))
+
+
+_JOINED_SCOPE = {
+    "g": "y.g", "a": "y.a", "r": "y.r", "id": "(y.g * 999 + y.a * 99 + y.r)", "h": "CASE WHEN y.a > 2 THEN 'many' ELSE 'few' END", "unique": "y.g, y.a, y.r",
+    "w": "TIMESTAMP '2020-01-31 10:20:30.5'", "v": "(y.r > 3)",
+}  # fmt: skip
+
+
+def _is_ordered(skeleton: str) -> bool:
+    """Whether there is an ORDER BY outside of all brackets."""
+    inside = 1
+    while inside:
+        skeleton, inside = _BRACKETS.subn("", skeleton)
+    return "ORDER BY" in skeleton
+
+
+def _filled(random: Random, skeleton: str, scope: Scope) -> str:
+    """The skeleton with its lists written out and all else filled in."""
+
+    def slot(match: re.Match[str]) -> str:
+        match match[1]:
+            case "items":
+                return _listed(random, [random.choice(ITEMS)[1] for _ in range(9)], scope, "i")
+            case "aggregates":
+                return _listed(random, [random.choice(AGGREGATES) for _ in range(8)], scope, "c")
+            case "windows":
+                return _listed(random, [random.choice(WINDOWS) for _ in range(4)], scope, "o")
+            case "slim":
+                return slim(random)
+            case "cities":
+                return f"SELECT city, 1 AS g, COUNT(*) AS a, {random.choice(SUMS)} AS r FROM t GROUP BY 1 HAVING COUNT(*) > 0"
+            case "count":
+                return f"SELECT {random.choice(COUNTS)} FROM t"
+            case "one":
+                return f"SELECT {random.choice(COUNTS)} AS a, {random.choice(SUMS)} AS r FROM t"
+        return fill(random, match[0], scope, 1)
+
+    return _SLOT.sub(slot, skeleton)
+
+
+def _listed(random: Random, templates: Sequence[str], scope: Scope, name: str) -> str:
+    return ", ".join(f"{fill(random, template, scope, 0)} AS {name}{i}" for i, template in enumerate(templates))

@@ -162,11 +162,11 @@ class Raised(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """A statement with the data it is asked of and how its answer is compared."""
+    """A statement with the data it is asked of, and how its answer is compared: to how many rows were in both."""
 
     sql: str
     data: tuple[str, ...]
-    check: Callable[[Laboratory, Compiled, str], None]
+    check: Callable[[Laboratory, Compiled, str], int]
 
 
 def _ask(plain: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
@@ -176,50 +176,28 @@ def _ask(plain: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
         raise Raised(str(error)) from None
 
 
-def private_case(random: Random, recipe: grammar.Recipe) -> Case:
-    statement = recipe.statement(random)
+def private_case(random: Random) -> Case:
+    """A statement over private rows."""
+    statement = grammar.telling_statement(random)
 
-    def check(laboratory: Laboratory, compiled: Compiled, data: str) -> None:
+    def check(laboratory: Laboratory, compiled: Compiled, data: str) -> int:
         plain = _ask(laboratory.plain[data], statement.sql(plain=True))
         answer = laboratory.answer(statement.sql(), data)
-        compare.same_groups(statement, compiled, answer, plain, len(DATA[data]))
+        return compare.same_groups(statement, compiled, answer, plain, len(DATA[data]))
 
-    data = random.choice(tuple(MIXTURES)), random.choice((*ODD, *STRANGERS))
-    return Case(statement.sql(), data, check)
-
-
-def released_case(random: Random, recipe: released_grammar.Recipe) -> Case:
-    sql = recipe.statement(random)
-
-    def check(laboratory: Laboratory, compiled: Compiled, data: str) -> None:
-        plain = _ask(laboratory.plain[data], sql)
-        compare.same_rows(laboratory.answer(sql, data), plain, ordered=recipe.ordered)
-
-    odd = tuple(ODD) if not recipe.complete else tuple(MIXTURES)
-    return Case(sql, (random.choice(tuple(MIXTURES)), random.choice(odd)), check)
+    return Case(statement.sql(), (random.choice(tuple(MIXTURES)), random.choice((*ODD, *STRANGERS))), check)
 
 
-Recipe = grammar.Recipe | released_grammar.Recipe
+def released_case(random: Random) -> Case:
+    """A statement over noisy numbers."""
+    statement = released_grammar.statement(random)
 
+    def check(laboratory: Laboratory, compiled: Compiled, data: str) -> int:
+        plain = _ask(laboratory.plain[data], statement.sql)
+        return compare.same_rows(laboratory.answer(statement.sql, data), plain, ordered=statement.ordered)
 
-def case_of(random: Random, recipe: Recipe) -> Case:
-    """A case after a recipe."""
-    return private_case(random, recipe) if isinstance(recipe, grammar.Recipe) else released_case(random, recipe)
-
-
-class Even(Random):
-    """Chooses at random what it chose least so far: what is rare comes up as often as what is common."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self._left: dict[Sequence[Any], list[int]] = {}
-
-    def choice(self, options: Sequence[Any]) -> Any:
-        left = self._left.get(options)
-        if not left:
-            left = self._left[options] = list(range(len(options)))
-            self.shuffle(left)
-        return options[left.pop()]
+    other = tuple(MIXTURES) if statement.complete else tuple(ODD)
+    return Case(statement.sql, (random.choice(tuple(MIXTURES)), random.choice(other)), check)
 
 
 # ---------------------------------------------------------------------------------------------- covering
@@ -227,22 +205,23 @@ class Even(Random):
 
 @dataclass
 class Coverage:
-    """What one run of the generator compared."""
+    """What one run of the generator compared.
+
+    compared  statements; `met` of them with a row or group in both answers; each over two sets of data
+    refused   by the product; `raised`: by DuckDB
+    """
 
     counts: Counter[Feature] = field(default_factory=Counter)
     compared: int = 0
-    answers: int = 0
+    met: int = 0
     refused: list[str] = field(default_factory=list)
     raised: list[str] = field(default_factory=list)
-    recipes: dict[Feature, list[Recipe]] = field(default_factory=dict)
 
-    def note(self, recipe: Recipe, used: set[Feature], case: Case) -> None:
+    def note(self, used: set[Feature], case: Case, met: int) -> None:
         self.compared += 1
-        self.answers += len(case.data)
+        self.met += met > 0
         self.counts.update(used)
         self.counts.update(("data", name) for name in case.data)
-        for feature in used:
-            self.recipes.setdefault(feature, []).append(recipe)
 
     def lacking(self, quota: int) -> list[Feature]:
         """What was used less than that, the least used first; of what the scan finds and of what came up."""
@@ -250,41 +229,78 @@ class Coverage:
         return sorted((f for f in wanted if self.counts[f] < quota), key=lambda f: (self.counts[f], f))
 
 
-def generate(random: Even, coverage: Coverage, statements: int, quota: int) -> Iterator[Recipe]:
-    """Recipes until so many statements are compared and each feature is used so often."""
-    makers = (grammar.recipe, released_grammar.recipe)
-    while coverage.compared < statements:
-        yield random.choice(makers)(random)
-    for _ in range(statements):
-        lacking = [f for f in coverage.lacking(quota) if f in coverage.recipes]
-        if not lacking:
-            return
-        yield Random.choice(random, coverage.recipes[lacking[0]])
+_Option = tuple[int, int]
+"""The number of a list of options, and a place in it."""
 
 
-def try_case(laboratory: Laboratory, watch: features.Watch, case: Case, recipe: Recipe, coverage: Coverage) -> None:
-    """Compare one case over its data, and note what came of it. Raises Differs."""
+class Guided(Random):
+    """Chooses what leads to features that are still lacking.
+
+    What an option leads to is learned: it is what all statements used for which it was chosen.
+    """
+
+    CANDIDATES = 8
+
+    def __init__(self, seed: int, counts: Counter[Feature], quota: int) -> None:
+        super().__init__(seed)
+        self._counts, self._quota = counts, quota
+        self._lists: dict[Sequence[Any], int] = {}
+        self._leads_to: dict[_Option, set[Feature]] = {}
+        self._failed: Counter[_Option] = Counter()
+        self._chosen: set[_Option] = set()
+
+    def choice(self, options: Sequence[Any]) -> Any:
+        number = self._lists.setdefault(options, len(self._lists))
+        candidates = self.sample(range(len(options)), min(len(options), self.CANDIDATES))
+        place = min(candidates, key=lambda place: self._count((number, place)))
+        self._chosen.add((number, place))
+        return options[place]
+
+    def _count(self, option: _Option) -> int:
+        """How often the least used feature was used that an option leads to; beyond the quota that doesn't matter."""
+        if option not in self._leads_to:
+            return min(self._failed[option], self._quota)
+        return min((self._quota, *(self._counts[feature] for feature in self._leads_to[option])))
+
+    def learn(self, used: set[Feature] | None) -> None:
+        """Tell what the statement used that was made of all choices since the last call; None where it failed."""
+        for option in self._chosen:
+            if used is None:
+                self._failed[option] += 1
+            else:
+                self._leads_to[option] = used & self._leads_to.get(option, used)
+        self._chosen.clear()
+
+
+def compared(laboratory: Laboratory, watch: features.Watch, case: Case, coverage: Coverage) -> set[Feature] | None:
+    """Compare a case over its data: the features that it uses, None where there is no answer. Raises Differs."""
     watch.clear()
     compiled = laboratory.compile(case.sql)
     if compiled is None:
         coverage.refused.append(case.sql)
-        return
-    used = watch.used(compiled.plan)
+        return None
+    used = watch.used(case.sql, compiled.plan)
+    met = 0
     try:
         for data in case.data:
-            case.check(laboratory, compiled, data)
+            met += case.check(laboratory, compiled, data)
     except Raised as error:
         coverage.raised.append(f"{case.sql}\n    {error}")
-        return
+        return None
     except Differs as error:
         raise Differs(f"{case.sql}\nover {data}: {error}") from None
-    coverage.note(recipe, used, case)
+    coverage.note(used, case, met)
+    return used
 
 
 def cover(laboratory: Laboratory, seed: int, statements: int, quota: int) -> Coverage:
-    """Generate and compare."""
-    random, coverage = Even(seed), Coverage()
+    """Compare so many statements, or some more until they used each feature so often; or give up."""
+    coverage = Coverage()
+    random = Guided(seed, coverage.counts, quota)
     with features.watching() as watch:
-        for recipe in generate(random, coverage, statements, quota):
-            try_case(laboratory, watch, case_of(random, recipe), recipe, coverage)
+        for _ in range(2 * statements):
+            if coverage.compared >= statements and not coverage.lacking(quota):
+                break
+            case = random.choice((private_case, released_case))(random)
+            random.learn(compared(laboratory, watch, case, coverage))
     return coverage
