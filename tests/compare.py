@@ -52,8 +52,10 @@ def _same(mine: Any, other: Any) -> bool:
 # ---------------------------------------------------------------------------------------------- groups
 
 
-def same_groups(statement: Statement, compiled: Compiled, answer: Iterable[Row], plain: Sequence[Row], rows: int) -> int:
-    """The same groups with the same numbers, but for the differences that are meant; returns how many met in both.
+def same_groups(
+    statement: Statement, compiled: Compiled, answer: Iterable[Row], plain: Sequence[Row], rows: int
+) -> int:
+    """The same groups with the same numbers, but for the differences that are meant. Returns how many are in both.
 
     Meant: groups that don't occur are there, with the numbers of no rows; groups of a NULL that isn't declared, or of
     a text that isn't, are not; sums and means are off by up to half a grain for each row.

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 import dpsql.parse
 import dpsql.session
-from dpsql import aggregates, expressions
+from dpsql import aggregates
 from dpsql.analyze import scopes
 from dpsql.expressions import casts, compiler, dates
 from dpsql.expressions.narrowing import unparenthesised
@@ -49,7 +49,9 @@ NEVER: dict[Feature, str] = {
     ("node over noisy numbers", "IntervalSpan"): "SELECT INTERVAL '1-2' YEAR TO MONTH, COUNT(*) FROM t",
 }
 """What the scan finds and the product refuses all the same, with a statement that shows it."""
-ELSEWHERE: dict[Feature, str] = {("cast to", name): f"CAST(n AS {name})" for name in ("VARCHAR", "DATETIME", "TIMESTAMP")}
+ELSEWHERE: dict[Feature, str] = {
+    ("cast to", kind): f"CAST(n AS {kind})" for kind in ("VARCHAR", "DATETIME", "TIMESTAMP")
+}
 """Types that DuckDB's dialect reads as others: only other dialects have them."""
 _LOST = frozenset("group_concat listagg mod position quantile_cont quantile_disc string_agg xor".split())
 """Functions whose names the parser forgets: they are looked for in the text, over noisy numbers alone."""

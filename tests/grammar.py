@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from hypothesis import strategies as st
@@ -130,8 +130,8 @@ _TEXT = {
         CASE WHEN {bool} THEN {int} WHEN {bool} THEN {ilit} ELSE {int} END
         IF({bool}, {int}, {ilit}) | COALESCE({int}, {int}) | COALESCE(NULL, {int}, {ilit}) | NULLIF({int}, {ilit})
         GREATEST({int}, {int}) | LEAST({int}, {ilit}) | LEAST(GREATEST({int}, 0), 50)
-        CAST({dbl} AS INTEGER) | CAST({int} AS BIGINT) | CAST({dec} AS BIGINT) | CAST({num} AS SMALLINT) | CAST({num} AS TINYINT)
-        CAST({bool} AS INTEGER) | CAST({text} AS BIGINT) | TRY_CAST({text} AS INTEGER)
+        CAST({dbl} AS INTEGER) | CAST({int} AS BIGINT) | CAST({dec} AS BIGINT) | CAST({num} AS SMALLINT)
+        CAST({num} AS TINYINT) | CAST({bool} AS INTEGER) | CAST({text} AS BIGINT) | TRY_CAST({text} AS INTEGER)
         EXTRACT(YEAR FROM {day}) | EXTRACT(DOW FROM {day}) | EXTRACT(ISODOW FROM {day}) | YEAR({day}) | QUARTER({day})
         MONTH({day}) | WEEK({day}) | DAY({day}) | DAYOFMONTH({day}) | DAYOFWEEK({day}) | DAYOFYEAR({day}) | HOUR({ts})
         MINUTE({ts}) | SECOND({ts}) | EXTRACT(HOUR FROM {date}) | DATE_PART('month', {day})
@@ -141,11 +141,13 @@ _TEXT = {
     """,
     "dbl": """
         {num} / {num} | {num} / {ilit} | {dbl} + {num} | {dbl} - {num} | {dbl} * {num} | -{dbl} | ROUND({num})
-        ROUND({num}, 1) | ROUND({num}, -2) | ROUND_EVEN({num}, 0) | ROUNDBANKERS({num}, 0) | FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
+        ROUND({num}, 1) | ROUND({num}, -2) | ROUND_EVEN({num}, 0) | ROUNDBANKERS({num}, 0)
+        FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
         LOG({num}) | LOG2({num}) | LOG10({num}) | LOG(3, {num})
         EXP({num}) | POWER({num}, 2) | POW({num}, 3) | ABS({dbl}) | CASE WHEN {bool} THEN {dbl} ELSE {int} END
         COALESCE({dbl}, {nlit}) | NULLIF({dbl}, 0.5) | LEAST(GREATEST({num}, 0), 100) | GREATEST({dbl}, {num})
-        CAST({int} AS DOUBLE) | CAST({dbl} AS DOUBLE) | CAST({dec} AS DOUBLE) | CAST({bool} AS DOUBLE) | CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)
+        CAST({int} AS DOUBLE) | CAST({dbl} AS DOUBLE) | CAST({dec} AS DOUBLE) | CAST({bool} AS DOUBLE)
+        CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)
         LEAST(GREATEST({num} / {num}, -5), 5)
     """,
     "dec": """
@@ -165,7 +167,8 @@ _TEXT = {
         {bool} OR {bool} | NOT {bool} | ({bool} AND {bool}) OR {bool} | STARTS_WITH({text}, {tlit})
         ENDS_WITH({text}, {tlit}) | CONTAINS({text}, {text}) | {text} LIKE 'a%' | {text} NOT LIKE '%b_%'
         {text} ILIKE 'A%'
-        CAST({int} AS BOOLEAN) | CAST({dbl} AS BOOLEAN) | CAST({dec} AS BOOLEAN) | CAST({bool} AS BOOLEAN) | CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
+        CAST({int} AS BOOLEAN) | CAST({dbl} AS BOOLEAN) | CAST({dec} AS BOOLEAN) | CAST({bool} AS BOOLEAN)
+        CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
         {num} > NULL | NOT ({num} > {nlit} OR {num} < {nlit})
     """,
     "text": """
@@ -177,7 +180,8 @@ _TEXT = {
         DATE_TRUNC('month', {dlit}) | DATE_TRUNC('month', {date})
         DATE_TRUNC('week', {date}) | DATE_TRUNC('year', {date})
         {date} + 3 | {date} - 40
-        CAST({date} + INTERVAL 3 DAY AS DATE) | CAST({ts} AS DATE) | CAST({date} AS DATE) | CAST({text} AS DATE) | COALESCE({date}, {dlit})
+        CAST({date} + INTERVAL 3 DAY AS DATE) | CAST({ts} AS DATE) | CAST({date} AS DATE) | CAST({text} AS DATE)
+        COALESCE({date}, {dlit})
         CASE WHEN {bool} THEN {date} ELSE {dlit} END | GREATEST({date}, {dlit}) | LEAST({date}, {date}) | CURRENT_DATE
         DATE '2020-01-01' + INTERVAL 1 MONTH | CAST({date} - INTERVAL 2 MONTH AS DATE)
     """,
@@ -349,36 +353,40 @@ _FEW = (
 
 def telling_statement(random: Random) -> Statement:
     """A random statement of few templates, each an aggregate's argument, a key or a condition of its own."""
-    calls = [_call(random, random.choice(PIECES)) for _ in range(4)]
+    calls = tuple(_telling_call(random, *random.choice(PIECES)) for _ in range(4))
     keys = [random.choice(KEYS)] if random.choice((True, True, True, True, False)) else []
     if random.choice((True, True, False)):
         keys.append(random.choice(_FEW) if random.choice((True, True, False)) else _condition(random))
-    if random.choice((True, False)):
-        calls[0] = replace(calls[0], filter=_condition(random))
     where = _condition(random) if random.choice((True, False, False)) else None
     start, source = (fill(random, part, 0) for part in random.choice(_SOURCES))
     grouping = random.choice(("expressions", "aliases", "ordinals", "all"))
-    return Statement(tuple(dict.fromkeys(keys)), tuple(calls), where, source, start, grouping=grouping)
+    return Statement(tuple(dict.fromkeys(keys)), calls, where, source, start, grouping=grouping)
 
 
 def _condition(random: Random) -> str:
     return fill(random, random.choice(_PRODUCTIONS["bool"]), 0)
 
 
-def _call(random: Random, piece: Piece) -> Aggregate:
+_WAYS = tuple((name, how) for name in _NUMBERS for how in ("", "DISTINCT", "FILTER"))
+_COUNTING = (("COUNT", ""), ("COUNT", "DISTINCT"), ("COUNT", "FILTER"))
+_COUNTING_TRUTHS = (("COUNT_IF", ""), ("COUNTIF", ""), ("COUNT_IF", "FILTER"))
+
+
+def _telling_call(random: Random, kind: str, template: str) -> Aggregate:
     """An aggregate that tells a template's values apart as well as one can."""
-    kind, template = piece
     text = f"({fill(random, template, random.choice((0, 0, 1)))})"
-    distinct = random.choice((False, False, True))
-    if kind == "bool" and random.choice((True, False)):
-        return Aggregate(random.choice(("COUNT_IF", "COUNTIF")), text)
-    if random.choice((True, False, False, False, False)):
-        return Aggregate("COUNT", text, distinct=distinct)
+    truths = kind == "bool" and random.choice((True, False))
+    counting = not truths and random.choice((True, False, False, False, False))
+    function, how = random.choice(_COUNTING_TRUTHS if truths else _COUNTING if counting else _WAYS)
+    condition = _condition(random) if how == "FILTER" else None
+    distinct = how == "DISTINCT"
+    if counting or truths:
+        return Aggregate(function, text, condition, distinct)
     number = random.choice(_TOLD[kind]).format(text) if kind in _TOLD else text
     if distinct:  # values closer than a grain count once
         number = f"ROUND({number}, 2)"
     clip = random.choice(_CLIPS[:3] if distinct else _CLIPS)
-    return Aggregate(random.choice(_NUMBERS), clip.format(number), distinct=distinct)
+    return Aggregate(function, clip.format(number), condition, distinct)
 
 
 def extreme_row(random: Random) -> tuple[str, ...]:

@@ -27,7 +27,8 @@ COMPUTED = {
 }
 """What stands for a key that a release does not group by."""
 COUNTS = (
-    "COUNT(*)", "COUNT(m)", "COUNT(DISTINCT n)", "CAST(COUNT_IF(n > 3) AS BIGINT)", "COUNT(*) FILTER (WHERE n > 2)", "COUNT(bn)",
+    "COUNT(*)", "COUNT(m)", "COUNT(DISTINCT n)", "CAST(COUNT_IF(n > 3) AS BIGINT)", "COUNT(*) FILTER (WHERE n > 2)",
+    "COUNT(bn)",
 )  # fmt: skip
 SUMS = (
     "CAST(COALESCE(SUM(m), 0) AS BIGINT)", "CAST(COALESCE(SUM(n), 0) AS BIGINT)",
@@ -81,7 +82,7 @@ _TEXT = {
         CAST({any} AS VARCHAR)
     """,
     "bool": """
-        {int} = {int} | {int} <> {int} | {int} < {dbl} | {int} <= {int} | {int} > {small} | {dbl} >= {int}
+        {int} = {int} | {int} <> {int} | {int} < {dbl} | {int} <= {int} | {int} > {small} | {dbl} >= {int} | {int} >= {small}
         {text} = 'low' | {text} < 'm' | {ts} < {ts} | {date} >= DATE '2020-02-01' | {bool} AND {bool} | {bool} OR {bool}
         NOT {bool} | {int} BETWEEN {small} AND 9 | {int} NOT BETWEEN 2 AND 4 | {int} IN (1, 2, {int})
         {text} NOT IN ('A', 'Gold') | {h} IS NULL | {any} IS NOT NULL | {bool} IS TRUE | {bool} IS NOT FALSE
@@ -91,7 +92,8 @@ _TEXT = {
         REGEXP_FULL_MATCH({text}, '.*') | ISFINITE({dbl}) | ISINF({dbl}) | ISNAN({dbl}) | SIGNBIT({dbl})
         {int} IN (SELECT n % 5 + COUNT(*) FROM t GROUP BY n HAVING COUNT(*) > 0) | {int} NOT IN (SELECT COUNT(*) FROM t)
         EXISTS (SELECT k FROM t GROUP BY k HAVING COUNT(*) > 5) | {int} > (SELECT COUNT(*) // 8 FROM t)
-        NOT EXISTS (SELECT 1 FROM cities WHERE country = 'none') | {int} >= ALL (SELECT COUNT(*) // 9 FROM t GROUP BY b HAVING COUNT(*) > 0)
+        NOT EXISTS (SELECT 1 FROM cities WHERE country = 'none')
+        {int} >= ALL (SELECT COUNT(*) // 9 FROM t GROUP BY b HAVING COUNT(*) > 0)
         {int} = ANY (SELECT k FROM t GROUP BY k HAVING COUNT(*) > 0) | TRUE
     """,
     "date": """
@@ -139,9 +141,9 @@ _AGGREGATES = """
     ANY_VALUE({int} ORDER BY {unique}) | APPROX_COUNT_DISTINCT({text}) | ARBITRARY({text} ORDER BY {unique})
     FIRST({int} ORDER BY {unique}) | LAST({text} ORDER BY {unique}) | ARGMAX({int}, {id}) | ARGMIN({text}, {id})
     ARG_MAX({int}, {id}) | ARG_MIN({int}, {id}) | MAX_BY({text}, {id}) | MIN_BY({int}, {id}) | AVG({int}) | MEAN({dbl})
-    FAVG({int}) | FSUM({dbl}) | SUM({int}) | SUM(DISTINCT {int}) | PRODUCT({unit}) | MIN({text}) | MAX({int}) | MAX({ts})
-    BIT_AND({int}) | BIT_OR({int}) | BIT_XOR({int}) | BOOL_AND({bool}) | BOOL_OR({bool}) | COUNT({text}) | COUNT(*)
-    COUNT(DISTINCT {int}) | COUNT_STAR() | COUNTIF({bool}) | COUNT_IF({bool}) | CORR({int}, {dbl})
+    FAVG({int}) | FSUM({dbl}) | SUM({int}) | SUM(DISTINCT {int}) | PRODUCT({unit}) | MIN({text}) | MAX({int})
+    MAX({ts}) | BIT_AND({int}) | BIT_OR({int}) | BIT_XOR({int}) | BOOL_AND({bool}) | BOOL_OR({bool}) | COUNT({text})
+    COUNT(*) | COUNT(DISTINCT {int}) | COUNT_STAR() | COUNTIF({bool}) | COUNT_IF({bool}) | CORR({int}, {dbl})
     COVAR_POP({int}, {int}) | COVAR_SAMP({int}, {dbl}) | ENTROPY({int}) | KURTOSIS({int}) | KURTOSIS_POP({int})
     SKEWNESS({int}) | SEM({int}) | MAD({int}) | MEDIAN({int}) | MODE({small} - {small} + 1)
     QUANTILE({int}, 0.5) | QUANTILE_CONT({int}, 0.25) | QUANTILE_DISC({int}, 0.75)
@@ -229,14 +231,14 @@ JOINED = (
     "SELECT y.g, z.label, {items} FROM ({slim}) AS y JOIN (VALUES (1, 'one'), (2, 'two')) AS z(g, label) ON y.g = z.g",
     "WITH y AS ({slim}), z AS (SELECT SUM(a) AS a FROM y) SELECT y.g, z.a AS b, {items} FROM y, z",
     "{slim} UNION ALL {slim}",
-    "{slim} UNION {slim} ORDER BY g, a, r",
+    "SELECT a % 3 AS a FROM ({slim}) AS y UNION SELECT g FROM ({slim}) AS z ORDER BY a",
     "({slim}) EXCEPT ({slim})",
-    "{slim} EXCEPT ALL {slim}",
-    "{slim} INTERSECT {slim}",
-    "{slim} INTERSECT ALL {slim}",
+    "SELECT a % 3, r > 5 FROM ({slim}) AS y EXCEPT ALL SELECT g, r > 5 FROM ({slim}) AS z",
+    "SELECT a % 2, r > 5 FROM ({slim}) AS y INTERSECT SELECT g - 1, r > 5 FROM ({slim}) AS z",
+    "SELECT g % 2, r > 5 FROM ({slim}) AS y INTERSECT ALL SELECT a % 2, r > 5 FROM ({slim}) AS z",
     "{slim} UNION ALL BY NAME SELECT COUNT(*) AS a, 0 AS g FROM t",
     "{slim} UNION ALL SELECT size, size, size FROM cities ORDER BY ALL LIMIT 5",
-    "SELECT SUM(a) AS b, {aggregates} FROM ({slim} UNION ALL {slim} UNION ALL {slim}) AS y",
+    "SELECT {aggregates} FROM ({slim} UNION ALL {slim} UNION ALL {slim}) AS y",
     "WITH y AS ({slim}), z AS ({slim}) SELECT g, a FROM y UNION SELECT g, r FROM z EXCEPT SELECT 1, 1",
     "SELECT ({count}) AS b, ({count}) - ({count}) AS c, {items} FROM ({slim}) AS y",
     "SELECT CASE WHEN ({count}) > 3 THEN 'many' ELSE 'few' END AS b",
@@ -399,8 +401,9 @@ def statement(random: Random) -> Statement:
 
 
 _JOINED_SCOPE = {
-    "g": "y.g", "a": "y.a", "r": "y.r", "id": "(y.g * 999 + y.a * 99 + y.r)", "h": "CASE WHEN y.a > 2 THEN 'many' ELSE 'few' END", "unique": "y.g, y.a, y.r",
-    "w": "TIMESTAMP '2020-01-31 10:20:30.5'", "v": "(y.r > 3)",
+    "g": "y.g", "a": "y.a", "r": "y.r", "h": "CASE WHEN y.a > 2 THEN 'many' ELSE 'few' END",
+    "unique": "y.g, y.a, y.r", "id": "(y.g * 999 + y.a * 99 + y.r)", "v": "(y.r > 3)",
+    "w": "TIMESTAMP '2020-01-31 10:20:30.5'",
 }  # fmt: skip
 
 
@@ -426,7 +429,8 @@ def _filled(random: Random, skeleton: str, scope: Scope) -> str:
             case "slim":
                 return slim(random)
             case "cities":
-                return f"SELECT city, 1 AS g, COUNT(*) AS a, {random.choice(SUMS)} AS r FROM t GROUP BY 1 HAVING COUNT(*) > 0"
+                columns = f"city, 1 AS g, COUNT(*) AS a, {random.choice(SUMS)} AS r"
+                return f"SELECT {columns} FROM t GROUP BY 1 HAVING COUNT(*) > 0"
             case "count":
                 return f"SELECT {random.choice(COUNTS)} FROM t"
             case "one":

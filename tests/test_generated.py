@@ -12,21 +12,27 @@ prints how often each feature was used. With --hypothesis-profile=nightly there 
 
 from __future__ import annotations
 
+import itertools
 import secrets
-import sys
+import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import duckdb
 import pytest
+import sqlglot
+from hypothesis import settings
+from sqlglot import exp
 
-from dpsql import aggregates
+from dpsql import release, session
+from dpsql.aggregates import avg, variance
 from dpsql.analyze import aggregation
 from dpsql.errors import Error, InternalError
-from dpsql.rewrite import inner
+from dpsql.expressions import compiler, dates, numbers
+from dpsql.rewrite import inner, outer
 from dpsql.session import Compiled
 from tests import compare, features, grammar, released_grammar
 from tests.compare import Differs
@@ -40,7 +46,9 @@ STATEMENTS = 520
 QUOTA = 5
 """How many of them use each feature: so 20 in all chunks."""
 ACCEPTED = 0.9
-"""How many of the generated statements the product accepts, at least; and of these DuckDB answers as many."""
+"""Which share of the generated statements is compared, at least: the product accepts and DuckDB answers it."""
+MET = 0.75
+"""In which share of these some row or group is in both answers, at least."""
 
 CITIES = (
     "SELECT * FROM (VALUES ('A', 'North', 2), ('b', 'North', 5), ('é', 'South', 1), ('D', NULL, 9)) "
@@ -136,6 +144,7 @@ class Laboratory:
             plain = self.plain[name] = _table({**types, **DECLARED}, rows)
             plain.execute(f"CREATE TABLE cities AS {CITIES}")
             plain.execute("SET error_on_division_by_zero = false")
+            plain.execute("PRAGMA disable_optimizer")
             for macro in OUTSIDE_DOMAIN:
                 plain.execute(macro)
 
@@ -239,28 +248,39 @@ class Guided(Random):
     What an option leads to is learned: it is what all statements used for which it was chosen.
     """
 
-    CANDIDATES = 8
+    CANDIDATES = 30
 
     def __init__(self, seed: int, counts: Counter[Feature], quota: int) -> None:
         super().__init__(seed)
         self._counts, self._quota = counts, quota
-        self._lists: dict[Sequence[Any], int] = {}
+        self._orders: dict[Sequence[Any], tuple[int, list[int]]] = {}
         self._leads_to: dict[_Option, set[Feature]] = {}
         self._failed: Counter[_Option] = Counter()
         self._chosen: set[_Option] = set()
+        self._satisfied: set[_Option] = set()
 
     def choice(self, options: Sequence[Any]) -> Any:
-        number = self._lists.setdefault(options, len(self._lists))
-        candidates = self.sample(range(len(options)), min(len(options), self.CANDIDATES))
+        """One of the options: the neediest of some that stand together, in an order that was shuffled once."""
+        size = len(options)
+        if options not in self._orders:
+            self._orders[options] = len(self._orders), self.sample(range(size), size)
+        number, order = self._orders[options]
+        start = int(self.random() * size)
+        candidates = [order[(start + i) % size] for i in range(min(size, self.CANDIDATES))]
         place = min(candidates, key=lambda place: self._count((number, place)))
         self._chosen.add((number, place))
         return options[place]
 
     def _count(self, option: _Option) -> int:
         """How often the least used feature was used that an option leads to; beyond the quota that doesn't matter."""
+        if option in self._satisfied:
+            return self._quota
         if option not in self._leads_to:
             return min(self._failed[option], self._quota)
-        return min((self._quota, *(self._counts[feature] for feature in self._leads_to[option])))
+        count = min((self._quota, *(self._counts[feature] for feature in self._leads_to[option])))
+        if count == self._quota:
+            self._satisfied.add(option)
+        return count
 
     def learn(self, used: set[Feature] | None) -> None:
         """Tell what the statement used that was made of all choices since the last call; None where it failed."""
@@ -297,10 +317,124 @@ def cover(laboratory: Laboratory, seed: int, statements: int, quota: int) -> Cov
     """Compare so many statements, or some more until they used each feature so often; or give up."""
     coverage = Coverage()
     random = Guided(seed, coverage.counts, quota)
+    makers = itertools.cycle((private_case, released_case, released_case, private_case, released_case))
     with features.watching() as watch:
-        for _ in range(2 * statements):
+        for maker in itertools.islice(makers, 2 * statements):
             if coverage.compared >= statements and not coverage.lacking(quota):
                 break
-            case = random.choice((private_case, released_case))(random)
-            random.learn(compared(laboratory, watch, case, coverage))
+            random.learn(compared(laboratory, watch, maker(random), coverage))
     return coverage
+
+
+def table(coverages: Sequence[Coverage]) -> str:
+    """How often each feature was used, by family."""
+    counts = sum((c.counts for c in coverages), Counter[Feature]())
+    total = {name: sum(getattr(c, name) for c in coverages) for name in ("compared", "met")}
+    refused, raised = (sum(len(getattr(c, name)) for c in coverages) for name in ("refused", "raised"))
+    lines = [
+        f"{total['compared']} statements compared over two sets of data each, {total['met']} of them with rows; "
+        f"refused {refused}, raised by DuckDB {raised}"
+    ]
+    for family in sorted({family for family, _ in counts}):
+        names = {name: number for (of, name), number in counts.items() if of == family}
+        listed = ", ".join(f"{name} {number}" for name, number in sorted(names.items()))
+        lines += textwrap.wrap(f"{family} ({len(names)}): {listed}", 118, subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------------------------------------- tests
+
+
+@pytest.fixture(scope="module")
+def laboratory() -> Laboratory:
+    return Laboratory()
+
+
+def _seed(chunk: int) -> int:
+    """The same in every run of CI."""
+    profile = settings.default
+    return chunk if profile is None or profile.derandomize else secrets.randbits(32)
+
+
+def test_there_are_enough_statements() -> None:
+    assert CHUNKS * STATEMENTS >= 2_000
+    assert CHUNKS * QUOTA >= 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_generated_statements_answer_as_duckdb_does(laboratory: Laboratory, chunk: int) -> None:
+    seed, statements = _seed(chunk), examples(STATEMENTS).max_examples
+    coverage = cover(laboratory, seed, statements, QUOTA)
+    print(f"\nchunk {chunk}, seed {seed}\n{table([coverage])}")
+    assert coverage.lacking(QUOTA) == [], "the grammars have too little of these; or they are always refused"
+    assert coverage.compared >= statements
+    assert coverage.met >= statements * MET
+    tried = coverage.compared + len(coverage.refused) + len(coverage.raised)
+    assert coverage.compared >= ACCEPTED * tried, coverage.refused + coverage.raised
+
+
+@pytest.mark.parametrize("feature", features.NEVER, ids=": ".join)
+def test_what_is_never_used_is_refused(laboratory: Laboratory, feature: Feature) -> None:
+    with pytest.raises(Error):
+        laboratory.bench.session.plan(features.NEVER[feature], epsilon=1)
+
+
+@pytest.mark.parametrize("feature", features.ELSEWHERE, ids=": ".join)
+def test_what_other_dialects_have_is_read_as_something_else_here(feature: Feature) -> None:
+    tree = sqlglot.parse_one(features.ELSEWHERE[feature], read="duckdb")
+    assert tree.args["to"].this.value != feature[1]
+
+
+def test_a_new_feature_is_lacking_until_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = features.required()
+    monkeypatch.setitem(compiler._HANDLERS, exp.Repeat, compiler._HANDLERS[exp.Upper])
+    monkeypatch.setattr(outer, "FUNCTIONS", outer.FUNCTIONS | {"repeat"})
+    monkeypatch.setitem(dates._PARTS, "century", None)
+    new = {("private node", "Repeat"), ("function over noisy numbers", "repeat"), ("part of a date", "century"),
+           ("part of a date in a group key", "century")}  # fmt: skip
+    assert features.required() == known | new
+    assert new <= set(Coverage().lacking(1))
+
+
+# ---------------------------------------------------------------------------------------------- planted faults
+
+Fault = tuple[Any, str, Callable[[Any], Any]]
+FAULTS: dict[str, Fault] = {
+    "AVG a grain too high": (avg, "_combine", lambda real: lambda noisy, grid: real(noisy, grid) + float(grid.grain)),
+    "every sum one too high": (release, "_part", lambda real: lambda *args: real(*args) + 1),
+    "VARIANCE of a population": (variance, "_variance", lambda real: lambda noisy, grid, _: real(noisy, grid, False)),
+    "WHERE is dropped": (aggregation, "filters", lambda real: lambda *args: []),
+    "FILTER is dropped": (inner._Builder, "_filtered", lambda real: lambda self, aggregate, term: aggregate),
+    "DISTINCT is dropped": (inner, "_counted", lambda real: lambda value, term: value),
+    "labels of groups swapped": (release, "_labels", lambda real: lambda domain: real(domain)[::-1]),
+    "rows of the last group lost": (
+        release, "_places", lambda real: lambda domain, column: (p := real(domain, column)) - (p == domain.size - 1),
+    ),
+    "FLOOR rounds up": (
+        numbers, "func", lambda real: lambda name, *args: real({"floor": "ceil"}.get(name, name), *args),
+    ),
+    "DESC is dropped": (session, "render", lambda real: lambda tree: real(tree).replace(" DESC", "")),
+    "LEFT JOIN is inner": (session, "render", lambda real: lambda tree: real(tree).replace("LEFT JOIN", "JOIN")),
+    "UNION keeps duplicates": (
+        session, "render", lambda real: lambda tree: real(tree).replace("UNION SELECT", "UNION ALL SELECT"),
+    ),
+    ">= is >": (session, "render", lambda real: lambda tree: real(tree).replace(">=", ">")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    module, attribute, fault = FAULTS[name]
+    monkeypatch.setattr(module, attribute, fault(getattr(module, attribute)))
+    laboratory.bench.session._plans.clear()
+    try:
+        with pytest.raises(Differs):
+            cover(laboratory, 0, 150, QUOTA)
+    finally:
+        laboratory.bench.session._plans.clear()
+
+
+if __name__ == "__main__":
+    laboratory_ = Laboratory()
+    print(table([cover(laboratory_, seed, STATEMENTS, QUOTA) for seed in range(CHUNKS)]))

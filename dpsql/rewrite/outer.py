@@ -79,9 +79,9 @@ _NODES = (
     exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Distinct, exp.With, exp.CTE, exp.TableAlias, exp.Alias,
     exp.Table, exp.Values, exp.Tuple, exp.Column, exp.Identifier, exp.Star, exp.Literal, exp.Boolean, exp.Null,
     exp.Paren, exp.Neg, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe, exp.BitwiseXor,
-    exp.Connector, exp.Predicate, exp.Between, exp.In, exp.Is, exp.Escape, exp.Case, exp.If, exp.Interval, exp.Var, exp.DataType,
-    exp.DataTypeParam, exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup, exp.Exists, exp.Cube, exp.Rollup,
-    exp.GroupingSets, exp.IgnoreNulls, exp.RespectNulls, exp.Func,
+    exp.Connector, exp.Predicate, exp.Between, exp.In, exp.Is, exp.Escape, exp.Case, exp.If, exp.Interval, exp.Var,
+    exp.DataType, exp.DataTypeParam, exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup, exp.Exists, exp.Cube,
+    exp.Rollup, exp.GroupingSets, exp.IgnoreNulls, exp.RespectNulls, exp.Func,
     exp.Any, exp.All, exp.IntervalSpan, exp.Fetch, exp.LimitOptions, exp.Lambda,
 )  # fmt: skip
 _REFUSED = (
