@@ -82,9 +82,9 @@ _TEXT = {
         CAST({any} AS VARCHAR)
     """,
     "bool": """
-        {int} = {int} | {int} <> {int} | {int} < {dbl} | {int} <= {int} | {int} > {small} | {dbl} >= {int} | {int} >= {small}
-        {text} = 'low' | {text} < 'm' | {ts} < {ts} | {date} >= DATE '2020-02-01' | {bool} AND {bool} | {bool} OR {bool}
-        NOT {bool} | {int} BETWEEN {small} AND 9 | {int} NOT BETWEEN 2 AND 4 | {int} IN (1, 2, {int})
+        {int} = {int} | {int} <> {int} | {int} < {dbl} | {int} <= {int} | {int} > {small} | {dbl} >= {int}
+        {int} >= {small} | {text} = 'low' | {text} < 'm' | {ts} < {ts} | {date} >= DATE '2020-02-01' | {bool} AND {bool}
+        {bool} OR {bool} | NOT {bool} | {int} BETWEEN {small} AND 9 | {int} NOT BETWEEN 2 AND 4 | {int} IN (1, 2, {int})
         {text} NOT IN ('A', 'Gold') | {h} IS NULL | {any} IS NOT NULL | {bool} IS TRUE | {bool} IS NOT FALSE
         {int} IS DISTINCT FROM {int} | {text} IS NOT DISTINCT FROM {text} | {text} LIKE '%a%' | {text} NOT ILIKE 'G%'
         {text} LIKE '%#_%' ESCAPE '#' | {text} SIMILAR TO '[a-z]+' | CONTAINS({text}, 'o') | STARTS_WITH({text}, 'G')

@@ -209,6 +209,9 @@ def released_case(random: Random) -> Case:
     return Case(statement.sql, (random.choice(tuple(MIXTURES)), random.choice(other)), check)
 
 
+MAKERS = (private_case, released_case, released_case, private_case, released_case)
+
+
 # ---------------------------------------------------------------------------------------------- covering
 
 
@@ -313,13 +316,14 @@ def compared(laboratory: Laboratory, watch: features.Watch, case: Case, coverage
     return used
 
 
-def cover(laboratory: Laboratory, seed: int, statements: int, quota: int) -> Coverage:
+def cover(
+    laboratory: Laboratory, seed: int, statements: int, quota: int, makers: Sequence[Callable[[Random], Case]] = MAKERS
+) -> Coverage:
     """Compare so many statements, or some more until they used each feature so often; or give up."""
     coverage = Coverage()
     random = Guided(seed, coverage.counts, quota)
-    makers = itertools.cycle((private_case, released_case, released_case, private_case, released_case))
     with features.watching() as watch:
-        for maker in itertools.islice(makers, 2 * statements):
+        for maker in itertools.islice(itertools.cycle(makers), 2 * statements):
             if coverage.compared >= statements and not coverage.lacking(quota):
                 break
             random.learn(compared(laboratory, watch, maker(random), coverage))
@@ -423,14 +427,18 @@ FAULTS: dict[str, Fault] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FAULTS)
+_SLOW = tuple(name for name, (module, _, _) in FAULTS.items() if module is session)
+"""Faults that few statements show."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in _SLOW)) for n in FAULTS])
 def test_a_planted_fault_is_found(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     module, attribute, fault = FAULTS[name]
     monkeypatch.setattr(module, attribute, fault(getattr(module, attribute)))
     laboratory.bench.session._plans.clear()
     try:
         with pytest.raises(Differs):
-            cover(laboratory, 0, 150, QUOTA)
+            cover(laboratory, 0, 150, QUOTA, (released_case,) if name in _SLOW else MAKERS)
     finally:
         laboratory.bench.session._plans.clear()
 
