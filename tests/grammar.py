@@ -336,7 +336,7 @@ _TOLD = {
 }
 """Numbers that tell something of a value of another type."""
 _SOURCES = (
-    ("", "t"), ("", "t"), ("", "t AS z"), ("", "(SELECT * FROM t WHERE {bool}) AS z"),
+    *[("", "t")] * 8, ("", "t AS z"), ("", "(SELECT * FROM t WHERE {bool}) AS z"),
     ("", "(SELECT z.* FROM t AS z WHERE {bool}) AS y"), ("WITH z AS (SELECT * FROM t WHERE {bool}) ", "z"),
     ("WITH z AS (WITH y AS (SELECT * FROM t) SELECT * FROM y) ", "z"),
 )  # fmt: skip
@@ -351,13 +351,13 @@ _FEW = (
 """Keys of few values, to go with another."""
 
 
-def telling_statement(random: Random) -> Statement:
-    """A random statement of few templates, each an aggregate's argument, a key or a condition of its own."""
-    calls = tuple(_telling_call(random, *random.choice(PIECES)) for _ in range(4))
+def telling_statement(random: Random, size: int) -> Statement:
+    """A random statement of `size` templates, each an aggregate's argument; others are keys and conditions."""
+    calls = tuple(_telling_call(random, *random.choice(PIECES)) for _ in range(size))
     keys = [random.choice(KEYS)] if random.choice((True, True, True, True, False)) else []
     if random.choice((True, True, False)):
         keys.append(random.choice(_FEW) if random.choice((True, True, False)) else _condition(random))
-    where = _condition(random) if random.choice((True, False, False)) else None
+    where = _condition(random) if random.choice((True, False, False, False)) else None
     start, source = (fill(random, part, 0) for part in random.choice(_SOURCES))
     grouping = random.choice(("expressions", "aliases", "ordinals", "all"))
     return Statement(tuple(dict.fromkeys(keys)), calls, where, source, start, grouping=grouping)
@@ -367,7 +367,7 @@ def _condition(random: Random) -> str:
     return fill(random, random.choice(_PRODUCTIONS["bool"]), 0)
 
 
-_WAYS = tuple((name, how) for name in _NUMBERS for how in ("", "DISTINCT", "FILTER"))
+_WAYS = tuple((name, how) for name in _NUMBERS for how in ("", "", "", "DISTINCT", "FILTER"))
 _COUNTING = (("COUNT", ""), ("COUNT", "DISTINCT"), ("COUNT", "FILTER"))
 _COUNTING_TRUTHS = (("COUNT_IF", ""), ("COUNTIF", ""), ("COUNT_IF", "FILTER"))
 

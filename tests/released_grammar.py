@@ -27,16 +27,16 @@ COMPUTED = {
 }
 """What stands for a key that a release does not group by."""
 COUNTS = (
-    "COUNT(*)", "COUNT(m)", "COUNT(DISTINCT n)", "CAST(COUNT_IF(n > 3) AS BIGINT)", "COUNT(*) FILTER (WHERE n > 2)",
+    *["COUNT(*)"] * 6, "COUNT(m)", "COUNT(DISTINCT n)", "CAST(COUNT_IF(n > 3) AS BIGINT)", "COUNT(*) FILTER (WHERE n > 2)",
     "COUNT(bn)",
 )  # fmt: skip
 SUMS = (
-    "CAST(COALESCE(SUM(m), 0) AS BIGINT)", "CAST(COALESCE(SUM(n), 0) AS BIGINT)",
+    *["CAST(COALESCE(SUM(m), 0) AS BIGINT)"] * 4, "CAST(COALESCE(SUM(n), 0) AS BIGINT)",
     "CAST(COALESCE(SUM(n * k), 0) AS BIGINT)", "CAST(COALESCE(SUM(DISTINCT k), 0) AS BIGINT)",
     "CAST(COALESCE(SUM(n - 5) FILTER (WHERE NOT b), 0) AS BIGINT)",
 )  # fmt: skip
 WHERES = (
-    "", "", "n >= 2", "n BETWEEN 1 AND 9", "tier = 'Gold' OR n > 3", "NOT b OR k IN (1, 3)", "m IS NOT NULL",
+    *[""] * 20, "n >= 2", "n BETWEEN 1 AND 9", "tier = 'Gold' OR n > 3", "NOT b OR k IN (1, 3)", "m IS NOT NULL",
     "x > -500 OR x IS NULL", "d >= DATE '2020-01-01'", "note LIKE '%a%' OR note IS NULL",
 )  # fmt: skip
 GROUPINGS = ("{aliases}", "{ordinals}", "ALL", "{expressions}")
@@ -334,9 +334,12 @@ class Release:
         }
 
 
+_KEY_NAMES = (("g",), ("g",), ("h",), ("h",), ("w",), ("v",), ("g", "h"), ("g", "v"), ("h", "v"), ("w", "g"))
+
+
 def release(random: Random) -> Release:
     """A random release with one or two keys."""
-    keys = random.choice((("g",), ("h",), ("w",), ("v",), ("g", "h"), ("h", "v"), ("w", "g"), ("v", "g")))
+    keys = random.choice(_KEY_NAMES)
     columns = {name: random.choice((KEYS if name in keys else COMPUTED)[name]) for name in "ghwv"}
     columns |= {"a": random.choice(COUNTS), "r": random.choice(SUMS)}
     return Release(columns, keys, random.choice(WHERES), random.choice(GROUPINGS))
@@ -344,7 +347,7 @@ def release(random: Random) -> Release:
 
 def slim(random: Random) -> str:
     """A release of one key `g` and two numbers."""
-    where = random.choice(("", "", *WHERES))
+    where = random.choice(WHERES)
     return (
         f"SELECT {random.choice(KEYS['g'])} AS g, COUNT(*) AS a, {random.choice(SUMS)} AS r "
         f"FROM t{' WHERE ' * bool(where)}{where} GROUP BY g HAVING COUNT(*) > 0"
@@ -368,7 +371,7 @@ class Statement:
 
 
 _WRAPS = (
-    "; ({release}) AS q",
+    *["; ({release}) AS q"] * 6,
     "WITH q AS ({release}) ; q",
     "WITH y AS ({release}), q AS (SELECT * FROM y) ; q",
     "WITH q AS (WITH y AS ({release}) SELECT * FROM y) ; q",
@@ -380,21 +383,21 @@ _SHAPES = (LISTING, *[JOINED] * 10, *[DIRECT] * 4, *[OVER] * 11)
 _BRACKETS = re.compile(r"\([^()]*\)")
 
 
-def statement(random: Random) -> Statement:
-    """A random statement; nearly all are accepted."""
+def statement(random: Random, size: int) -> Statement:
+    """A random statement with lists of `size` items; nearly all are accepted."""
     shape = random.choice(_SHAPES)
     skeleton = random.choice(shape)
     if shape is LISTING:
         return Statement(skeleton.replace("{key}", random.choice(LISTED)), "ORDER" in skeleton, complete=True)
     if shape is JOINED:
-        return Statement(_filled(random, skeleton, _JOINED_SCOPE), _is_ordered(skeleton))
+        return Statement(_filled(random, skeleton, _JOINED_SCOPE, size), _is_ordered(skeleton))
     made = release(random)
     if shape is DIRECT:
         if made.grouping == "ALL" or "{keep}" not in skeleton:  # ALL would be each item without an aggregate
             made = replace(made, grouping="{expressions}")
-        return Statement(_filled(random, skeleton, made.scope()), _is_ordered(skeleton))
+        return Statement(_filled(random, skeleton, made.scope(), size), _is_ordered(skeleton))
     start, source = random.choice(_WRAPS).split("; ")
-    text = _filled(random, skeleton, {**made.scope("q."), "q": source})
+    text = _filled(random, skeleton, {**made.scope("q."), "q": source}, size)
     names = made.names(text)
     sql = (start + text).replace("{names}", ", ".join(names)).replace("{release}", made.sql(names))
     return Statement(sql, _is_ordered(skeleton))
@@ -415,17 +418,17 @@ def _is_ordered(skeleton: str) -> bool:
     return "ORDER BY" in skeleton
 
 
-def _filled(random: Random, skeleton: str, scope: Scope) -> str:
+def _filled(random: Random, skeleton: str, scope: Scope, size: int) -> str:
     """The skeleton with its lists written out and all else filled in."""
 
     def slot(match: re.Match[str]) -> str:
         match match[1]:
             case "items":
-                return _listed(random, [random.choice(ITEMS)[1] for _ in range(9)], scope, "i")
+                return _listed(random, [random.choice(ITEMS)[1] for _ in range(size)], scope, "i")
             case "aggregates":
-                return _listed(random, [random.choice(AGGREGATES) for _ in range(8)], scope, "c")
+                return _listed(random, [random.choice(AGGREGATES) for _ in range(size)], scope, "c")
             case "windows":
-                return _listed(random, [random.choice(WINDOWS) for _ in range(4)], scope, "o")
+                return _listed(random, [random.choice(WINDOWS) for _ in range(1 + size // 2)], scope, "o")
             case "slim":
                 return slim(random)
             case "cities":

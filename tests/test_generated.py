@@ -45,6 +45,8 @@ STATEMENTS = 520
 """Compared statements of each chunk."""
 QUOTA = 5
 """How many of them use each feature: so 20 in all chunks."""
+MANY, FEW = 9, 2
+"""Expressions of a statement: while features are lacking, and after."""
 ACCEPTED = 0.9
 """Which share of the generated statements is compared, at least: the product accepts and DuckDB answers it."""
 MET = 0.75
@@ -185,9 +187,9 @@ def _ask(plain: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
         raise Raised(str(error)) from None
 
 
-def private_case(random: Random) -> Case:
-    """A statement over private rows."""
-    statement = grammar.telling_statement(random)
+def private_case(random: Random, size: int) -> Case:
+    """A statement over private rows with so many aggregates at least."""
+    statement = grammar.telling_statement(random, 1 + size // 3)
 
     def check(laboratory: Laboratory, compiled: Compiled, data: str) -> int:
         plain = _ask(laboratory.plain[data], statement.sql(plain=True))
@@ -197,9 +199,9 @@ def private_case(random: Random) -> Case:
     return Case(statement.sql(), (random.choice(tuple(MIXTURES)), random.choice((*ODD, *STRANGERS))), check)
 
 
-def released_case(random: Random) -> Case:
-    """A statement over noisy numbers."""
-    statement = released_grammar.statement(random)
+def released_case(random: Random, size: int) -> Case:
+    """A statement over noisy numbers with lists of so many items."""
+    statement = released_grammar.statement(random, size)
 
     def check(laboratory: Laboratory, compiled: Compiled, data: str) -> int:
         plain = _ask(laboratory.plain[data], statement.sql)
@@ -256,34 +258,30 @@ class Guided(Random):
     def __init__(self, seed: int, counts: Counter[Feature], quota: int) -> None:
         super().__init__(seed)
         self._counts, self._quota = counts, quota
-        self._orders: dict[Sequence[Any], tuple[int, list[int]]] = {}
+        self._needy: dict[Sequence[Any], tuple[int, list[int]]] = {}
         self._leads_to: dict[_Option, set[Feature]] = {}
         self._failed: Counter[_Option] = Counter()
         self._chosen: set[_Option] = set()
-        self._satisfied: set[_Option] = set()
 
     def choice(self, options: Sequence[Any]) -> Any:
-        """One of the options: the neediest of some that stand together, in an order that was shuffled once."""
-        size = len(options)
-        if options not in self._orders:
-            self._orders[options] = len(self._orders), self.sample(range(size), size)
-        number, order = self._orders[options]
-        start = int(self.random() * size)
-        candidates = [order[(start + i) % size] for i in range(min(size, self.CANDIDATES))]
-        place = min(candidates, key=lambda place: self._count((number, place)))
+        """One of the options: the neediest of some, or any where none is needed more."""
+        if options not in self._needy:
+            self._needy[options] = len(self._needy), self.sample(range(len(options)), len(options))
+        number, needy = self._needy[options]
+        start = int(self.random() * len(needy))
+        counts = {place: self._count((number, place)) for place in needy[start : start + self.CANDIDATES]}
+        for place in [place for place, count in counts.items() if count >= self._quota]:
+            needy.remove(place)  # it stays so: counts only grow, and what an option leads to only shrinks
+            del counts[place]
+        place = min(counts, key=counts.__getitem__) if counts else int(self.random() * len(options))
         self._chosen.add((number, place))
         return options[place]
 
     def _count(self, option: _Option) -> int:
-        """How often the least used feature was used that an option leads to; beyond the quota that doesn't matter."""
-        if option in self._satisfied:
-            return self._quota
+        """How often the least used feature was used that an option leads to."""
         if option not in self._leads_to:
-            return min(self._failed[option], self._quota)
-        count = min((self._quota, *(self._counts[feature] for feature in self._leads_to[option])))
-        if count == self._quota:
-            self._satisfied.add(option)
-        return count
+            return self._failed[option]
+        return min((self._counts[feature] for feature in self._leads_to[option]), default=self._quota)
 
     def learn(self, used: set[Feature] | None) -> None:
         """Tell what the statement used that was made of all choices since the last call; None where it failed."""
@@ -317,16 +315,22 @@ def compared(laboratory: Laboratory, watch: features.Watch, case: Case, coverage
 
 
 def cover(
-    laboratory: Laboratory, seed: int, statements: int, quota: int, makers: Sequence[Callable[[Random], Case]] = MAKERS
+    laboratory: Laboratory,
+    seed: int,
+    statements: int,
+    quota: int,
+    makers: Sequence[Callable[[Random, int], Case]] = MAKERS,
 ) -> Coverage:
     """Compare so many statements, or some more until they used each feature so often; or give up."""
     coverage = Coverage()
     random = Guided(seed, coverage.counts, quota)
     with features.watching() as watch:
         for maker in itertools.islice(itertools.cycle(makers), 2 * statements):
-            if coverage.compared >= statements and not coverage.lacking(quota):
+            lacking = coverage.lacking(quota)
+            if coverage.compared >= statements and not lacking:
                 break
-            random.learn(compared(laboratory, watch, maker(random), coverage))
+            case = maker(random, MANY if lacking else FEW)
+            random.learn(compared(laboratory, watch, case, coverage))
     return coverage
 
 
