@@ -336,7 +336,7 @@ _TOLD = {
 }
 """Numbers that tell something of a value of another type."""
 _SOURCES = (
-    *[("", "t")] * 8, ("", "t AS z"), ("", "(SELECT * FROM t WHERE {bool}) AS z"),
+    *[("", "t")] * 14, ("", "t AS z"), ("", "(SELECT * FROM t WHERE {bool}) AS z"),
     ("", "(SELECT z.* FROM t AS z WHERE {bool}) AS y"), ("WITH z AS (SELECT * FROM t WHERE {bool}) ", "z"),
     ("WITH z AS (WITH y AS (SELECT * FROM t) SELECT * FROM y) ", "z"),
 )  # fmt: skip
@@ -344,8 +344,7 @@ _SOURCES = (
 
 
 _FEW = (
-    "k", "b", "bn", "city", "tier", "EXTRACT(QUARTER FROM d)", "EXTRACT(YEAR FROM d)", "EXTRACT(DOW FROM d)",
-    "EXTRACT(ISODOW FROM d)", "EXTRACT(DAYOFWEEK FROM d)", "EXTRACT(MONTH FROM d)", "DATE_TRUNC('week', d)",
+    "k", "b", "bn", "city", "tier", "EXTRACT(QUARTER FROM d)", "EXTRACT(YEAR FROM d)", "DATE_TRUNC('month', d)",
     "CASE WHEN n < 5 THEN 0.5 ELSE 1.25 END", "CAST(k AS TINYINT)", "NULLIF(k, 2)", "LEAST(n, 3)", "CAST(ts AS DATE)",
 )  # fmt: skip
 """Keys of few values, to go with another."""

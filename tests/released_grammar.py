@@ -27,8 +27,8 @@ COMPUTED = {
 }
 """What stands for a key that a release does not group by."""
 COUNTS = (
-    *["COUNT(*)"] * 6, "COUNT(m)", "COUNT(DISTINCT n)", "CAST(COUNT_IF(n > 3) AS BIGINT)", "COUNT(*) FILTER (WHERE n > 2)",
-    "COUNT(bn)",
+    *["COUNT(*)"] * 6, "COUNT(m)", "COUNT(DISTINCT n)", "CAST(COUNT_IF(n > 3) AS BIGINT)", "COUNT(bn)",
+    "COUNT(*) FILTER (WHERE n > 2)",
 )  # fmt: skip
 SUMS = (
     *["CAST(COALESCE(SUM(m), 0) AS BIGINT)"] * 4, "CAST(COALESCE(SUM(n), 0) AS BIGINT)",
@@ -215,33 +215,31 @@ OVER = (
     "SELECT {g}, {a}, (SELECT SUM(y.a) FROM ({slim}) AS y WHERE y.g < {g}) AS i FROM {q}",
 )
 """Statements over one released subquery."""
+_TWO = "WITH y AS ({slim}), z AS ({slim}) "
 JOINED = (
-    "SELECT g, y.a AS b, z.a AS c, {items} FROM ({slim}) AS y JOIN ({slim}) AS z USING (g)",
-    "SELECT g, y.a AS b, z.r AS c, {items} FROM ({slim}) AS y LEFT JOIN ({slim}) AS z USING (g) ORDER BY g",
-    "SELECT g, y.a AS b, z.r AS c, {items} FROM ({slim}) AS y RIGHT JOIN ({slim}) AS z USING (g)",
-    "SELECT g, y.a AS b, z.r AS c, {items} FROM ({slim}) AS y FULL JOIN ({slim}) AS z USING (g)",
-    "SELECT y.g AS b, z.g AS c, {items} FROM ({slim}) AS y FULL OUTER JOIN ({slim}) AS z ON y.g = z.g + 1",
-    "SELECT y.g AS b, z.g AS c, {items} FROM ({slim}) AS y LEFT OUTER JOIN ({slim}) AS z ON y.a < z.a",
-    "SELECT y.g AS b, z.g AS c, {items} FROM ({slim}) AS y RIGHT JOIN ({slim}) AS z ON y.r = z.r AND y.g > 1",
+    _TWO + "SELECT g, y.a AS b, z.a AS c, {items} FROM y JOIN z USING (g) ORDER BY g",
+    _TWO + "SELECT y.g AS b, z.g AS c, {items} FROM y JOIN z ON y.a >= z.a",
+    _TWO + "SELECT 1 AS i, g, y.a AS b, z.r AS c FROM y LEFT JOIN z USING (g) UNION ALL "
+    "SELECT 2, g, y.a, z.r FROM y RIGHT JOIN z USING (g) UNION ALL SELECT 3, g, y.a, z.r FROM y FULL JOIN z USING (g)",
+    _TWO + "SELECT 1 AS i, y.g AS b, z.g AS c FROM y LEFT OUTER JOIN z ON y.a < z.a UNION ALL "
+    "SELECT 2, y.g, z.g FROM y RIGHT JOIN z ON y.r = z.r AND y.g > 1 UNION ALL "
+    "SELECT 3, y.g, z.g FROM y FULL OUTER JOIN z ON y.g = z.g + 1",
+    _TWO + "SELECT 1 AS i, y.g AS b FROM y SEMI JOIN z ON y.a = z.a UNION ALL "
+    "SELECT 2, y.g FROM y ANTI JOIN z ON y.a = z.r UNION ALL SELECT 3, y.a FROM y NATURAL JOIN z",
     "SELECT y.g AS b, z.a AS c, {items} FROM ({slim}) AS y, ({one}) AS z",
     "SELECT y.g AS b, y.a * 1.0 / z.a AS c, {items} FROM ({slim}) AS y CROSS JOIN ({one}) AS z WHERE z.a > 0",
-    "SELECT y.g AS b, {items} FROM ({slim}) AS y SEMI JOIN ({slim}) AS z ON y.a = z.a",
-    "SELECT y.g AS b, {items} FROM ({slim}) AS y ANTI JOIN ({slim}) AS z ON y.a = z.r",
-    "SELECT g, y.b, z.a FROM (SELECT g, a AS b FROM ({slim}) AS x) AS y NATURAL JOIN ({slim}) AS z",
     "SELECT y.g, z.label, {items} FROM ({slim}) AS y JOIN (VALUES (1, 'one'), (2, 'two')) AS z(g, label) ON y.g = z.g",
     "WITH y AS ({slim}), z AS (SELECT SUM(a) AS a FROM y) SELECT y.g, z.a AS b, {items} FROM y, z",
-    "{slim} UNION ALL {slim}",
-    "SELECT a % 3 AS a FROM ({slim}) AS y UNION SELECT g FROM ({slim}) AS z ORDER BY a",
-    "({slim}) EXCEPT ({slim})",
-    "SELECT a % 3, r > 5 FROM ({slim}) AS y EXCEPT ALL SELECT g, r > 5 FROM ({slim}) AS z",
-    "SELECT a % 2, r > 5 FROM ({slim}) AS y INTERSECT SELECT g - 1, r > 5 FROM ({slim}) AS z",
-    "SELECT g % 2, r > 5 FROM ({slim}) AS y INTERSECT ALL SELECT a % 2, r > 5 FROM ({slim}) AS z",
+    _TWO + "SELECT 1 AS i, * FROM (SELECT a % 3 AS a FROM y UNION SELECT g FROM z) AS u UNION ALL "
+    "SELECT 2, * FROM (SELECT a % 2 FROM y EXCEPT SELECT g FROM z) AS u UNION ALL "
+    "SELECT 3, * FROM (SELECT a % 2 FROM y INTERSECT SELECT g - 1 FROM z) AS u ORDER BY i, a",
+    _TWO + "(SELECT a % 3 AS b, r > 5 AS c FROM y EXCEPT ALL SELECT g, r > 5 FROM z) UNION ALL "
+    "(SELECT g % 2, r > 5 FROM y INTERSECT ALL SELECT a % 2, r > 5 FROM z) ORDER BY b DESC, c LIMIT 9",
     "{slim} UNION ALL BY NAME SELECT COUNT(*) AS a, 0 AS g FROM t",
     "{slim} UNION ALL SELECT size, size, size FROM cities ORDER BY ALL LIMIT 5",
-    "SELECT {aggregates} FROM ({slim} UNION ALL {slim} UNION ALL {slim}) AS y",
-    "WITH y AS ({slim}), z AS ({slim}) SELECT g, a FROM y UNION SELECT g, r FROM z EXCEPT SELECT 1, 1",
+    "SELECT {aggregates} FROM ({slim} UNION ALL {slim}) AS y",
     "SELECT ({count}) AS b, ({count}) - ({count}) AS c, {items} FROM ({slim}) AS y",
-    "SELECT CASE WHEN ({count}) > 3 THEN 'many' ELSE 'few' END AS b",
+    "SELECT CASE WHEN ({count}) > 3 THEN ({count}) END AS b, TYPEOF(({count}) / 2) AS c",
     "SELECT c.name, y.a AS b, {items} FROM cities AS c LEFT JOIN ({cities}) AS y ON c.name = y.city",
     "SELECT country, {aggregates} FROM cities AS c JOIN ({cities}) AS y ON y.city = c.name "
     "GROUP BY country HAVING SUM(y.a) > 0 ORDER BY country",
@@ -289,6 +287,10 @@ def fill(random: Random, template: str, scope: Scope, depth: int) -> str:
     return _SLOT.sub(slot, template)
 
 
+def _where(condition: str) -> str:
+    return f" WHERE {condition}" if condition else ""
+
+
 @dataclass(frozen=True)
 class Release:
     """A SELECT that aggregates private rows: its columns as expressions, and which of them are its groups."""
@@ -306,7 +308,7 @@ class Release:
             ordinals=", ".join(str(i + 1) for i in range(len(self.keys))),
             expressions=", ".join(self.columns[name] for name in self.keys),
         )
-        return f"t{' WHERE ' * bool(self.where)}{self.where} GROUP BY {group}"
+        return f"t{_where(self.where)} GROUP BY {group}"
 
     def names(self, text: str) -> tuple[str, ...]:
         """The columns that a statement over this release, called q, uses; the keys first."""
@@ -347,10 +349,9 @@ def release(random: Random) -> Release:
 
 def slim(random: Random) -> str:
     """A release of one key `g` and two numbers."""
-    where = random.choice(WHERES)
     return (
         f"SELECT {random.choice(KEYS['g'])} AS g, COUNT(*) AS a, {random.choice(SUMS)} AS r "
-        f"FROM t{' WHERE ' * bool(where)}{where} GROUP BY g HAVING COUNT(*) > 0"
+        f"FROM t{_where(random.choice(WHERES))} GROUP BY g HAVING COUNT(*) > 0"
     )
 
 
@@ -379,7 +380,7 @@ _WRAPS = (
     "; (SELECT y.* FROM ({release}) AS y) AS q",
 )
 """How a statement gets at the release that it calls q: what stands before SELECT; what it reads."""
-_SHAPES = (LISTING, *[JOINED] * 10, *[DIRECT] * 4, *[OVER] * 11)
+_SHAPES = (LISTING, *[JOINED] * 6, *[DIRECT] * 4, *[OVER] * 9)
 _BRACKETS = re.compile(r"\([^()]*\)")
 
 
@@ -435,7 +436,7 @@ def _filled(random: Random, skeleton: str, scope: Scope, size: int) -> str:
                 columns = f"city, 1 AS g, COUNT(*) AS a, {random.choice(SUMS)} AS r"
                 return f"SELECT {columns} FROM t GROUP BY 1 HAVING COUNT(*) > 0"
             case "count":
-                return f"SELECT {random.choice(COUNTS)} FROM t"
+                return f"SELECT {random.choice(COUNTS)} FROM t{_where(random.choice(WHERES))}"
             case "one":
                 return f"SELECT {random.choice(COUNTS)} AS a, {random.choice(SUMS)} AS r FROM t"
         return fill(random, match[0], scope, 1)
