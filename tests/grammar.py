@@ -14,6 +14,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from dpsql import aggregates
+from dpsql.expressions import dates
 
 TABLES = """  t:
     source: t.parquet
@@ -129,21 +130,24 @@ _TEXT = {
         CASE WHEN {bool} THEN {int} WHEN {bool} THEN {ilit} ELSE {int} END
         IF({bool}, {int}, {ilit}) | COALESCE({int}, {int}) | COALESCE(NULL, {int}, {ilit}) | NULLIF({int}, {ilit})
         GREATEST({int}, {int}) | LEAST({int}, {ilit}) | LEAST(GREATEST({int}, 0), 50)
-        CAST({num} AS INTEGER) | CAST({num} AS BIGINT) | CAST({num} AS SMALLINT) | CAST({num} AS TINYINT)
-        CAST({bool} AS INTEGER) | CAST({text} AS BIGINT) | TRY_CAST({text} AS INTEGER)
+        CAST({dbl} AS INTEGER) | CAST({int} AS BIGINT) | CAST({dec} AS BIGINT) | CAST({num} AS SMALLINT)
+        CAST({num} AS TINYINT) | CAST({bool} AS INTEGER) | CAST({text} AS BIGINT) | TRY_CAST({text} AS INTEGER)
         EXTRACT(YEAR FROM {day}) | EXTRACT(DOW FROM {day}) | EXTRACT(ISODOW FROM {day}) | YEAR({day}) | QUARTER({day})
         MONTH({day}) | WEEK({day}) | DAY({day}) | DAYOFMONTH({day}) | DAYOFWEEK({day}) | DAYOFYEAR({day}) | HOUR({ts})
         MINUTE({ts}) | SECOND({ts}) | EXTRACT(HOUR FROM {date}) | DATE_PART('month', {day})
         DATE_DIFF('day', {day}, {day}) | DATE_DIFF('month', {day}, {day}) | DATE_DIFF('year', {day}, {dlit})
+        DATE_DIFF('quarter', {day}, {day}) | DATEPART('dow', {day})
         {date} - {date} | LENGTH({text}) | ({int})
     """,
     "dbl": """
         {num} / {num} | {num} / {ilit} | {dbl} + {num} | {dbl} - {num} | {dbl} * {num} | -{dbl} | ROUND({num})
-        ROUND({num}, 1) | ROUND({num}, -2) | FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
+        ROUND({num}, 1) | ROUND({num}, -2) | ROUND_EVEN({num}, 0) | ROUNDBANKERS({num}, 0)
+        FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
         CLIP({num}, 0, 100) | CLIP({dbl}, -2.5, 1e3) | LOG({num}) | LOG2({num}) | LOG10({num}) | LOG(3, {num})
         EXP({num}) | POWER({num}, 2) | POW({num}, 3) | ABS({dbl}) | CASE WHEN {bool} THEN {dbl} ELSE {int} END
         COALESCE({dbl}, {nlit}) | NULLIF({dbl}, 0.5) | LEAST(GREATEST({num}, 0), 100) | GREATEST({dbl}, {num})
-        CAST({num} AS DOUBLE) | CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)
+        CAST({int} AS DOUBLE) | CAST({dbl} AS DOUBLE) | CAST({dec} AS DOUBLE) | CAST({bool} AS DOUBLE)
+        CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)
         LEAST(GREATEST({num} / {num}, -5), 5)
     """,
     "dec": """
@@ -164,8 +168,9 @@ _TEXT = {
         {bool} OR {bool} | NOT {bool} | ({bool} AND {bool}) OR {bool} | STARTS_WITH({text}, {tlit})
         ENDS_WITH({text}, {tlit}) | CONTAINS({text}, {text}) | {text} LIKE 'a%' | {text} NOT LIKE '%b_%'
         {text} ILIKE 'A%'
-        CAST({num} AS BOOLEAN) | CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
-        {num} > NULL | ISNAN({dbl}) | NOT ({num} > {nlit} OR {num} < {nlit})
+        CAST({int} AS BOOLEAN) | CAST({dbl} AS BOOLEAN) | CAST({dec} AS BOOLEAN) | CAST({bool} AS BOOLEAN)
+        CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
+        {num} > NULL | NOT ({num} > {nlit} OR {num} < {nlit})
     """,
     "text": """
         LOWER({text}) | UPPER({text}) | TRIM({text}) | SUBSTRING({text}, 2, 3) | SUBSTR({text}, 2) | LEFT({text}, 2)
@@ -177,13 +182,15 @@ _TEXT = {
         DATE_TRUNC('month', {dlit}) | DATE_TRUNC('month', {date})
         DATE_TRUNC('week', {date}) | DATE_TRUNC('year', {date})
         {date} + 3 | {date} - 40
-        CAST({date} + INTERVAL 3 DAY AS DATE) | CAST({ts} AS DATE) | CAST({text} AS DATE) | COALESCE({date}, {dlit})
+        CAST({date} + INTERVAL 3 DAY AS DATE) | CAST({ts} AS DATE) | CAST({date} AS DATE) | CAST({text} AS DATE)
+        COALESCE({date}, {dlit})
         CASE WHEN {bool} THEN {date} ELSE {dlit} END | GREATEST({date}, {dlit}) | LEAST({date}, {date}) | CURRENT_DATE
         DATE '2020-01-01' + INTERVAL 1 MONTH | CAST({date} - INTERVAL 2 MONTH AS DATE)
     """,
     "ts": """
         DATE_TRUNC('hour', {ts}) | DATE_TRUNC('day', {ts}) | DATE_TRUNC('quarter', {ts}) | DATE_TRUNC('minute', {ts})
-        {ts} - INTERVAL 1 MONTH | {ts} + INTERVAL 5 DAY | CAST({date} AS TIMESTAMP) | CAST({text} AS TIMESTAMP)
+        {ts} - INTERVAL 1 MONTH | {ts} + INTERVAL 5 DAY | {day} + INTERVAL 2 WEEK | {ts} - INTERVAL 1 QUARTER
+        {date} + INTERVAL '1' YEAR | CAST({ts} AS TIMESTAMP) | CAST({date} AS TIMESTAMP) | CAST({text} AS TIMESTAMP)
         COALESCE({ts}, {tlit2}) | GREATEST({ts}, {tlit2})
     """,
 }
@@ -197,9 +204,15 @@ KEYS = (
     "DATE_DIFF('month', d, DATE '2020-01-01')", "CAST(ts AS DATE)", "d + 1", "CAST(b AS INTEGER)", "bn IS NULL",
     "ABS(m)", "COALESCE(m, 0)", "LEAST(n, 3)", "n * 1000000", "DAYOFWEEK(d)", "k = 1", "LEFT(tier, 1)", "SIGN(x)",
     "STRFTIME(d, '%Y-%m')", "STRFTIME(ts, '%d %H')",
+    "CAST(d AS TIMESTAMP)", "DATE_TRUNC('quarter', d)", "DATE_TRUNC('year', ts)", "TRUNC(x / 500)",
+    "CAST(e AS DECIMAL(4, 1))", "CAST(k AS TINYINT)", "CASE WHEN n < 5 THEN 0.5 ELSE 1.25 END",
+    "DATE_TRUNC('minute', CASE WHEN ts < TIMESTAMP '2020-01-01 02:00:00' THEN ts END)", "CEIL(c / 10)", "UPPER(tier)",
+    *(f"EXTRACT({part.upper()} FROM {'ts' if part in ('hour', 'minute', 'second') else 'd'})" for part in dates._PARTS),
 )  # fmt: skip
 
 AGGREGATES = tuple(name.upper() for name in aggregates.found())
+PLAIN_NAMES = {"VAR": "VAR_SAMP", "STD": "STDDEV_SAMP"}
+"""Names of aggregates that DuckDB doesn't know."""
 
 
 def productions() -> dict[str, tuple[str, ...]]:
@@ -236,17 +249,23 @@ class Aggregate:
     distinct: bool = False
 
     def sql(self, plain: bool = False) -> str:
-        """As sent; or, `plain`, as DuckDB is asked: NaN counts as NULL."""
+        """As sent; or, `plain`, as DuckDB is asked: NaN counts as NULL, infinities too where numbers are added."""
         argument = "*" if self.argument is None else self.argument
-        if plain and self.argument is not None:
-            argument = f"CASE WHEN TRY_CAST({argument} AS DOUBLE) = 'NaN'::DOUBLE THEN NULL ELSE {argument} END"
+        if plain and self.argument is not None and not self.function.endswith("IF"):
+            counted = f"TRY_CAST({argument} AS DOUBLE) IS DISTINCT FROM 'NaN'"
+            added = f"ISFINITE(TRY_CAST({argument} AS DOUBLE))"
+            argument = f"CASE WHEN {counted if self.function == 'COUNT' else added} THEN {argument} END"
         condition = "" if self.filter is None else f" FILTER (WHERE {self.filter})"
-        return f"{self.function}({'DISTINCT ' * self.distinct}{argument}){condition}"
+        function = PLAIN_NAMES.get(self.function, self.function) if plain else self.function
+        return f"{function}({'DISTINCT ' * self.distinct}{argument}){condition}"
 
 
 @dataclass(frozen=True)
 class Statement:
-    """SELECT keys, aggregates FROM source WHERE … GROUP BY keys, and what is done with its rows."""
+    """SELECT keys, aggregates FROM source WHERE … GROUP BY keys, and what is done with its rows.
+
+    grouping  how GROUP BY names the keys: one of GROUPINGS
+    """
 
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
@@ -254,13 +273,21 @@ class Statement:
     source: str = "t"
     start: str = ""
     tail: str = ""
+    grouping: str = "expressions"
 
     def sql(self, plain: bool = False) -> str:
         items = [f"{key} AS g{i}" for i, key in enumerate(self.keys)]
         items += [f"{call.sql(plain)} AS a{i}" for i, call in enumerate(self.aggregates)]
         where = "" if self.where is None else f" WHERE {self.where}"
-        group = " GROUP BY " + ", ".join(self.keys) if self.keys else ""
-        return f"{self.start}SELECT {', '.join(items)} FROM {self.source}{where}{group}{'' if plain else self.tail}"
+        named = {
+            "expressions": self.keys,
+            "aliases": tuple(f"g{i}" for i in range(len(self.keys))),
+            "ordinals": tuple(str(i + 1) for i in range(len(self.keys))),
+            "all": ("ALL",),
+        }
+        group = " GROUP BY " + ", ".join(named[self.grouping]) if self.keys else ""
+        text = f"{self.start}SELECT {', '.join(items)} FROM {self.source}{where}{group}{'' if plain else self.tail}"
+        return re.sub(r"(?<!TRY_)CAST\(", "TRY_CAST(", text) if plain else text
 
 
 def statement(random: Random, *, tails: bool = True) -> Statement:
@@ -295,6 +322,73 @@ def _aggregate(random: Random, depth: int, shared: str) -> Aggregate:
             f"LEAST(GREATEST({argument}, {random.choice(('0', '-2.5', '100'))}), {random.choice(('110', '1e6'))})"
         )
     return Aggregate(function, argument, condition, distinct)
+
+
+# ---------------------------------------------------------------------------------------------- pieces
+
+Piece = tuple[str, str]
+"""A result type and a template of that type."""
+PIECES: tuple[Piece, ...] = tuple((kind, template) for kind, found in _PRODUCTIONS.items() for template in found)
+_NUMBERS = ("SUM", "AVG", *AGGREGATES, "VAR_SAMP", "STDDEV_SAMP", "MEAN", "VAR", "STD")
+_CLIPS = ("LEAST(GREATEST({}, -5), 20)", "LEAST(GREATEST({}, 100), 110)", "GREATEST(LEAST({}, 1e4), -50)", "{}")
+_TOLD = {
+    "bool": ("CAST({} AS INTEGER)",),
+    "text": ("LEAST(LENGTH({}), 9)", "CASE WHEN {} < 'b' THEN 1 ELSE 0 END"),
+    "date": ("LEAST(GREATEST(DATE_DIFF('day', DATE '2020-01-01', {}), -99), 99)", "EXTRACT(DOY FROM {})"),
+    "ts": ("LEAST(GREATEST(DATE_DIFF('day', DATE '2020-01-01', {}), -99), 99)", "EXTRACT(HOUR FROM {})"),
+}
+"""Numbers that tell something of a value of another type."""
+_SOURCES = (
+    *[("", "t")] * 14, ("", "t AS z"), ("", "(SELECT * FROM t WHERE {bool}) AS z"),
+    ("", "(SELECT z.* FROM t AS z WHERE {bool}) AS y"), ("WITH z AS (SELECT * FROM t WHERE {bool}) ", "z"),
+    ("WITH z AS (WITH y AS (SELECT * FROM t) SELECT * FROM y) ", "z"),
+)  # fmt: skip
+"""What stands before SELECT, and what it reads."""
+
+
+_FEW = (
+    "k", "b", "bn", "city", "tier", "EXTRACT(QUARTER FROM d)", "EXTRACT(YEAR FROM d)", "DATE_TRUNC('month', d)",
+    "CASE WHEN n < 5 THEN 0.5 ELSE 1.25 END", "CAST(k AS TINYINT)", "NULLIF(k, 2)", "LEAST(n, 3)", "CAST(ts AS DATE)",
+)  # fmt: skip
+"""Keys of few values, to go with another."""
+
+
+def telling_statement(random: Random, size: int) -> Statement:
+    """A random statement of `size` templates, each an aggregate's argument; others are keys and conditions."""
+    calls = tuple(_telling_call(random, *random.choice(PIECES)) for _ in range(size))
+    keys = [random.choice(KEYS)] if random.choice((True, True, True, True, False)) else []
+    if random.choice((True, True, False)):
+        keys.append(random.choice(_FEW) if random.choice((True, True, False)) else _condition(random))
+    where = _condition(random) if random.choice((True, False, False, False)) else None
+    start, source = (fill(random, part, 0) for part in random.choice(_SOURCES))
+    grouping = random.choice(("expressions", "aliases", "ordinals", "all"))
+    return Statement(tuple(dict.fromkeys(keys)), calls, where, source, start, grouping=grouping)
+
+
+def _condition(random: Random) -> str:
+    return fill(random, random.choice(_PRODUCTIONS["bool"]), 0)
+
+
+_WAYS = tuple((name, how) for name in _NUMBERS for how in ("", "", "", "DISTINCT", "FILTER"))
+_COUNTING = (("COUNT", ""), ("COUNT", "DISTINCT"), ("COUNT", "FILTER"))
+_COUNTING_TRUTHS = (("COUNT_IF", ""), ("COUNTIF", ""), ("COUNT_IF", "FILTER"))
+
+
+def _telling_call(random: Random, kind: str, template: str) -> Aggregate:
+    """An aggregate that tells a template's values apart as well as one can."""
+    text = f"({fill(random, template, random.choice((0, 0, 1)))})"
+    truths = kind == "bool" and random.choice((True, False))
+    counting = not truths and random.choice((True, False, False, False, False))
+    function, how = random.choice(_COUNTING_TRUTHS if truths else _COUNTING if counting else _WAYS)
+    condition = _condition(random) if how == "FILTER" else None
+    distinct = how == "DISTINCT"
+    if counting or truths:
+        return Aggregate(function, text, condition, distinct)
+    number = random.choice(_TOLD[kind]).format(text) if kind in _TOLD else text
+    if distinct:  # values closer than a grain count once
+        number = f"ROUND({number}, 2)"
+    clip = random.choice(_CLIPS[:3] if distinct else _CLIPS)
+    return Aggregate(function, clip.format(number), condition, distinct)
 
 
 def extreme_row(random: Random) -> tuple[str, ...]:

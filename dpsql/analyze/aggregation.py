@@ -194,7 +194,8 @@ class ReleaseBuilder:
         if group.args.get("all"):
             for item in self.node.expressions:
                 expression = item.this if isinstance(item, exp.Alias) else item
-                if not any(aggregates.is_aggregate(n) for n in expression.walk()):
+                aggregated = any(aggregates.is_aggregate(n) for n in expression.walk())
+                if not aggregated and expression.find(exp.Column):  # what is the same for every row is no group
                     yield expression
         for item in group.expressions:
             yield self._group_item(unparenthesised(item))

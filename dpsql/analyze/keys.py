@@ -86,9 +86,10 @@ def _domain(node: exp.Expr, text: Shown, value_set: ValueSet) -> KeyDomain:
         return KeyDomain(kind, value_set.values, 0, step, len(value_set.values), null)
     size = value_set.domain_size() or 0
     if kind not in (Kind.INTEGER, Kind.DOUBLE) and size > MAX_LISTED_KEYS:
+        coarser = f"FLOOR({text} / 10)" if kind is Kind.DECIMAL else f"DATE_TRUNC('month', {text})"
         raise refuse(
             node, f"the group key {text} has {size:,} values; at most {MAX_LISTED_KEYS:,} {kind.value}s can be listed",
-            "group by something coarser, such as DATE_TRUNC('month', x)",
+            f"group by something coarser, such as {coarser}",
         )  # fmt: skip
     first = -(-Fraction(value_set.bounds.lower) // step)
     return KeyDomain(kind, None, int(first), step, size, null)

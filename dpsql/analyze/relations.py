@@ -80,7 +80,7 @@ def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
 
 
 def check_limits(node: exp.Expr) -> None:
-    """LIMIT and OFFSET are whole numbers, written out."""
+    """LIMIT and OFFSET are whole numbers of rows, written out."""
     for part in ("limit", "offset"):
         clause = node.args.get(part)
         if clause is None:
@@ -88,6 +88,12 @@ def check_limits(node: exp.Expr) -> None:
         amount = clause.args.get("expression") or clause.args.get("count")
         if not isinstance(amount, exp.Literal) or not amount.name.isdigit() or len(amount.name) > 18:
             raise refuse(clause, f"{show(clause).strip()} isn't a whole number", f"write {part.upper()} 10")
+        options = clause.args.get("limit_options")
+        if options is not None and options.args.get("percent"):
+            raise refuse(clause, "a LIMIT in percent isn't supported", "write LIMIT 10")
+        if options is not None and options.args.get("with_ties"):
+            hint = "write LIMIT 10, or QUALIFY RANK() OVER (ORDER BY …) <= 10"
+            raise refuse(clause, "FETCH … WITH TIES isn't supported", hint)
 
 
 def named_output(original: exp.Expr, new: exp.Expr) -> exp.Expr:

@@ -38,8 +38,7 @@ def unified(compiler: Compiler, node: exp.Expr, operands: Iterable[exp.Expr | Ty
     """Operands brought to one type: integers and decimals to the widest, with a double everything to DOUBLE."""
     typed = [o if isinstance(o, Typed) else compiler.value(o) for o in operands]
     kinds = {t.kind for t in typed if not is_null(t)}
-    if len(kinds) == 2 and Kind.TEXT in kinds:
-        other = next(t.set.type for t in typed if t.kind is not Kind.TEXT)
+    if Kind.TEXT in kinds and (other := _widest(typed)) is not None:
         typed = [literal_as(node, t, other) for t in typed]
         kinds = {t.kind for t in typed if not is_null(t)}
     if len(kinds) <= 1 and Kind.DECIMAL not in kinds:
@@ -51,6 +50,18 @@ def unified(compiler: Compiler, node: exp.Expr, operands: Iterable[exp.Expr | Ty
         return [as_timestamp(t) for t in typed]
     names = " and ".join(sorted(k.value for k in kinds))
     raise refuse(node, f"{show(node)} mixes {names}", _mixed_hint(kinds))
+
+
+_WIDENING = ((Kind.INTEGER, Kind.DECIMAL, Kind.DOUBLE), (Kind.DATE, Kind.TIMESTAMP), (Kind.BOOLEAN,))
+
+
+def _widest(typed: list[Typed]) -> ColumnType | None:
+    """The type that a text literal beside these others is read as, None where there is none or they don't mix."""
+    others = {t.kind: t.set.type for t in typed if t.kind is not Kind.TEXT and not is_null(t)}
+    for widening in _WIDENING:
+        if others and others.keys() <= set(widening):
+            return others[max(others, key=widening.index)]
+    return None
 
 
 def null_as(typed: Typed, kind: ColumnType) -> Typed:

@@ -285,7 +285,7 @@ def round_half_away(x: Number) -> Number:
 
 
 def _rounded(compiler: Compiler, node: exp.Expr, name: str, rule: Callable[[Number], Number], digits: int = 0) -> Typed:
-    """ROUND, FLOOR, CEIL, TRUNC in DOUBLE, on the grain 10^-digits."""
+    """ROUND, FLOOR, CEIL, TRUNC on the grain 10^-digits, as DOUBLE; a decimal is rounded before it becomes one."""
     (number_,) = number_operands(compiler, node, node.this)
     if number_.kind is Kind.INTEGER and digits >= 0 and name == "round":
         return number_
@@ -303,8 +303,11 @@ def _rounded(compiler: Compiler, node: exp.Expr, name: str, rule: Callable[[Numb
         1 / power,
         inner.set.nullable,
     )
-    arguments = [inner.sql, *([decimal_sql(Fraction(digits))] if digits else [])]
-    return Typed(func(name, *arguments), new)
+    rest = [decimal_sql(Fraction(digits))] if digits else []
+    width = decimal_width(number_.set) if number_.kind is Kind.DECIMAL else None
+    if width is None or width >= MAX_DIGITS or name == "round_even":
+        return Typed(func(name, inner.sql, *rest), new)
+    return Typed(cast(func(name, _as_decimal(number_, width + 1), *rest), "DOUBLE"), new)
 
 
 @handles(exp.Round, args="this decimals")

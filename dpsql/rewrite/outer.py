@@ -22,17 +22,17 @@ from dpsql.query import half_width_name, number_name, release_name
 
 _SYNTAX = frozenset(
     """
-    ALL AND ANY AS BETWEEN BY CASE CAST CROSS DECIMAL DISTINCT ELSE END ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT FILTER
-    FIRST FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LAST LEFT LIKE LIMIT MATERIALIZED
-    NOT NULLS OFFSET ON OR ORDER OUTER OVER PARTITION QUALIFY RIGHT SELECT SOME THEN TRY_CAST UNION USING
-    VALUES VARCHAR WHEN WHERE WINDOW WITH
+    ALL AND ANY AS BETWEEN BY CASE CAST CROSS CUBE DECIMAL DISTINCT ELSE END ESCAPE EXCEPT EXCLUDE EXISTS EXTRACT
+    FILTER FIRST FROM FULL GROUP GROUPING HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN LAST LEFT LIKE LIMIT
+    MATERIALIZED NOT NULLS OFFSET ON OR ORDER OUTER OVER PARTITION QUALIFY RIGHT ROLLUP SELECT SETS SOME THEN TRY_CAST
+    UNION USING VALUES VARCHAR WHEN WHERE WINDOW WITH
     """.split()
 )
 """Words that may stand before a bracket without being a function."""
 _BARE_WORDS = _SYNTAX | frozenset(
     """
-    ANTI ASC BIGINT BOOLEAN CUBE CURRENT DATE DESC DOUBLE FALSE FLOAT FOLLOWING GROUPING GROUPS HUGEINT IGNORE INT
-    INT128 INTEGER NAME NATURAL NO NULL OTHERS PRECEDING RANGE REAL RESPECT ROLLUP ROW ROWS SEMI SETS SMALLINT TEXT
+    ANTI ASC BIGINT BOOLEAN CURRENT DATE DESC DOUBLE FALSE FLOAT FOLLOWING GROUPS HUGEINT IGNORE INT
+    INT128 INTEGER NAME NATURAL NO NULL OTHERS PRECEDING RANGE REAL RESPECT ROW ROWS SEMI SMALLINT TEXT
     TIES TIME TIMESTAMP TIMESTAMPTZ TINYINT TO TRUE UBIGINT UINTEGER UNBOUNDED USMALLINT UTINYINT WITHIN SIMILAR
     CENTURY DAY DAYOFWEEK DAYOFYEAR DECADE DOW DOY EPOCH ERA HOUR ISODOW ISOYEAR JULIAN MICROSECOND MICROSECONDS
     MILLENNIUM MILLISECOND MILLISECONDS MINUTE MONTH QUARTER SECOND WEEK YEAR YEARWEEK
@@ -78,10 +78,10 @@ _NODES = (
     exp.Select, exp.SetOperation, exp.Subquery, exp.From, exp.Join, exp.Where, exp.Group, exp.Having, exp.Qualify,
     exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Distinct, exp.With, exp.CTE, exp.TableAlias, exp.Alias,
     exp.Table, exp.Values, exp.Tuple, exp.Column, exp.Identifier, exp.Star, exp.Literal, exp.Boolean, exp.Null,
-    exp.Paren, exp.Neg, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe, exp.Connector,
-    exp.Predicate, exp.Between, exp.In, exp.Is, exp.Escape, exp.Case, exp.If, exp.Interval, exp.Var, exp.DataType,
-    exp.DataTypeParam, exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup, exp.Exists, exp.Cube, exp.Rollup,
-    exp.GroupingSets, exp.IgnoreNulls, exp.RespectNulls, exp.Func,
+    exp.Paren, exp.Neg, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe, exp.BitwiseXor,
+    exp.Connector, exp.Predicate, exp.Between, exp.In, exp.Is, exp.Escape, exp.Case, exp.If, exp.Interval, exp.Var,
+    exp.DataType, exp.DataTypeParam, exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup, exp.Exists, exp.Cube,
+    exp.Rollup, exp.GroupingSets, exp.IgnoreNulls, exp.RespectNulls, exp.Func,
     exp.Any, exp.All, exp.IntervalSpan, exp.Fetch, exp.LimitOptions, exp.Lambda,
 )  # fmt: skip
 _REFUSED = (

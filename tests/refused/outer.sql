@@ -101,6 +101,21 @@ SELECT city FROM cities LIMIT 1 + 1
 --> hint: write LIMIT 10
 --> at 30: 1 + 1
 
+SELECT city FROM cities LIMIT 50 PERCENT
+--> 0A000 a LIMIT in percent isn't supported
+--> hint: write LIMIT 10
+--> at 30: 50 PERCENT
+
+SELECT COUNT(*) AS n FROM people GROUP BY city ORDER BY n FETCH FIRST 3 ROWS WITH TIES
+--> 0A000 FETCH … WITH TIES isn't supported
+--> hint: write LIMIT 10, or QUALIFY RANK() OVER (ORDER BY …) <= 10
+--> at 70: 3 ROWS WITH TIES
+
+SELECT city FROM cities ORDER BY city FETCH FIRST 10 PERCENT ROWS ONLY
+--> 0A000 a LIMIT in percent isn't supported
+--> hint: write LIMIT 10
+--> at 50: 10 PERCENT ROWS ONLY
+
 SELECT nosuch(city) FROM cities
 --> 0A000 the function nosuch isn't on the list of functions allowed over released numbers
 --> hint: use arithmetic, CASE, ROUND, COALESCE, window functions, or compute it after fetching
