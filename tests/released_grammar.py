@@ -246,12 +246,17 @@ JOINED = (
 )
 """Statements over several released subqueries."""
 LISTING = (
-    "SELECT DISTINCT {key} AS g FROM t",
-    "SELECT {key} AS g FROM t GROUP BY 1",
-    "SELECT {key} AS g FROM t GROUP BY g ORDER BY g DESC LIMIT 2",
+    "SELECT DISTINCT {keys} FROM t",
+    "SELECT {keys} FROM t GROUP BY ALL",
+    "SELECT DISTINCT {keys} FROM t ORDER BY ALL DESC LIMIT 3",
+    "SELECT {keys} FROM t GROUP BY ALL ORDER BY ALL LIMIT 2 OFFSET 1",
 )
 """Statements that list groups; the same as in DuckDB where every group occurs."""
-LISTED = ("k", "city", "tier", "b", "CASE WHEN n < 5 THEN 1 ELSE 2 END", "LOWER(tier)", "n > 5")
+LISTED = (
+    "k", "city", "tier", "b", "CASE WHEN n < 5 THEN 1 ELSE 2 END", "LOWER(tier)", "n > 5", "k, b", "tier, b",
+    "b, n > 5", "n > 5, k", "LOWER(tier), b", "tier, CASE WHEN n < 5 THEN 'few' END", "bn IS NULL, tier", "k % 2, b",
+    "k - 1 AS k, tier = 'Gold'",
+)  # fmt: skip
 
 _SLOT = re.compile(r"\{(\w+)\}")
 Scope = Mapping[str, str]
@@ -389,7 +394,7 @@ def statement(random: Random, size: int) -> Statement:
     shape = random.choice(_SHAPES)
     skeleton = random.choice(shape)
     if shape is LISTING:
-        return Statement(skeleton.replace("{key}", random.choice(LISTED)), "ORDER" in skeleton, complete=True)
+        return Statement(skeleton.replace("{keys}", random.choice(LISTED)), "ORDER" in skeleton, complete=True)
     if shape is JOINED:
         return Statement(_filled(random, skeleton, _JOINED_SCOPE, size), _is_ordered(skeleton))
     made = release(random)
