@@ -49,6 +49,10 @@ def _name_outputs(tree: exp.Expr) -> None:
 
 _SUNDAY_FIRST = {"bigquery": ("DAYOFWEEK", "WEEK", "DOW"), "spark": ("DAYOFWEEK", "DOW")}
 """Date parts that count from Sunday there and from Monday or from another number in DuckDB."""
+_DAYS_FROM_SUNDAY = {
+    "bigquery": "1 + MOD(DATE_DIFF(x, DATE '1899-12-31', DAY), 7)",
+    "spark": "1 + MOD(DATEDIFF(x, DATE '1899-12-31'), 7)",
+}
 
 
 def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
@@ -74,7 +78,7 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
     if name in _SUNDAY_FIRST.get(dialect, ()) or (isinstance(node, exp.DayOfWeek) and dialect in _SUNDAY_FIRST):
         raise UnsupportedQuery(
             f"weeks that start on Sunday aren't supported ({name or 'DAYOFWEEK'} in {dialect})",
-            hint="count days from a Sunday: MOD(days between DATE '2023-01-01' and the date, 7)",
+            hint=f"count days from a Sunday: {_DAYS_FROM_SUNDAY[dialect]}",
             position=node.meta.get("start"),
         )
     return node

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+import numpy as np
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
@@ -325,7 +326,9 @@ def _lookup(parameters: Parameters, key: int | str) -> object:
 
 
 def literal(value: object) -> exp.Expr:
-    """A Python value as a SQL literal of the same type."""
+    """A Python value, or a numpy scalar, as a SQL literal of the same type."""
+    if isinstance(value, (np.bool_, np.integer, np.floating)):
+        value = value.item()
     match value:
         case None:
             return exp.Null()

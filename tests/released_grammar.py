@@ -27,7 +27,7 @@ COMPUTED = {
 }
 """What stands for a key that a release does not group by."""
 COUNTS = (
-    *["COUNT(*)"] * 6, "COUNT(m)", "COUNT(DISTINCT n)", "CAST(COUNT_IF(n > 3) AS BIGINT)", "COUNT(bn)",
+    *["COUNT(*)"] * 6, "COUNT(m)", "COUNT(DISTINCT n)", "COALESCE(CAST(COUNT_IF(n > 3) AS BIGINT), 0)", "COUNT(bn)",
     "COUNT(*) FILTER (WHERE n > 2)",
 )  # fmt: skip
 SUMS = (

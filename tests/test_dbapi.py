@@ -11,11 +11,13 @@ from fractions import Fraction
 from pathlib import Path
 
 import dbapi20  # type: ignore[import-untyped]
+import numpy as np
 import pytest
 
 import dpsql
 from dpsql import dbapi
 from dpsql.ledger import Ledger
+from dpsql.parse import literal
 from dpsql.result import ResultColumn
 
 POLICY = """\
@@ -424,3 +426,10 @@ def test_what_connect_refuses(folder: Path, tmp_path: Path) -> None:
     dpsql.connect(policy, create_ledger=True).close()
     with Ledger.open(tmp_path / "var" / "the.ledger") as ledger:
         assert ledger.totals().count == 0
+
+
+def test_numpy_scalars_are_parameters() -> None:
+    for value in (np.int64(5), np.float64(0.5), np.bool_(True), np.str_("a")):
+        assert literal(value) == literal(value.item())
+    with pytest.raises(dpsql.InvalidParameter):
+        literal(np.datetime64("2024-01-01", "ns"))  # its item is a number

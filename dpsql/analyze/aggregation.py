@@ -45,6 +45,7 @@ from dpsql.analyze.relations import (
 from dpsql.analyze.resolution import Scope
 
 MAX_KEYS = 30
+_FINEST = "release the finest GROUP BY in a subquery, and group that: SELECT … SUM(n) FROM (…) AS q GROUP BY ROLLUP (…)"
 INTERVAL_ENDS = ("dp_interval_low", "dp_interval_high")
 LEVEL = Fraction(95, 100)
 MAX_LEVELS = 10
@@ -188,8 +189,7 @@ class ReleaseBuilder:
         for part in ("rollup", "cube", "grouping_sets", "totals"):
             if group.args.get(part):
                 raise refuse(
-                    group, f"GROUP BY {part.replace('_', ' ').upper()} isn't supported",
-                    "release the finest GROUP BY in a subquery and add it up outside",
+                    group, f"GROUP BY {part.replace('_', ' ').upper()} isn't supported", _FINEST,
                 )  # fmt: skip
         if group.args.get("all"):
             for item in self.node.expressions:
@@ -202,7 +202,7 @@ class ReleaseBuilder:
 
     def _group_item(self, item: exp.Expr) -> exp.Expr:
         if isinstance(item, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
-            raise refuse(item, f"GROUP BY {show(item)} isn't supported", "list the keys plainly")
+            raise refuse(item, f"GROUP BY {show(item)} isn't supported", _FINEST)
         if isinstance(item, exp.Literal) and not item.is_string:
             number = int(item.name) if item.name.isdigit() and len(item.name) < 6 else 0
             if not 1 <= number <= len(self.node.expressions):

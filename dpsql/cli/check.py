@@ -113,10 +113,22 @@ def _unfit(policy: Policy, reports: Sequence[TableReport]) -> list[PolicyError]:
 
 def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
     """What happens to rows in a way that the owner may not have meant."""
+    if report.unreadable:
+        yield (
+            f"{report.table}: {_many(report.unreadable, 'row')} can't be read and {_are(report.unreadable)} left out: "
+            "save the file as UTF-8, each row with as many cells as the header"
+        )
     for column in () if whole.public else whole.columns.values():
         name, grouped = column.name, column.keys is not None or column.type.kind is Kind.BOOLEAN
         nulls, outside = report.nulls.get(name, 0), report.outside.get(name, 0)
-        if nulls and not column.nullable:
+        misfits = report.misfits.get(name, 0)
+        if misfits:
+            yield (
+                f"{report.table}: {_many(misfits, 'cell')} of {name} {_are(misfits)} no {column.type.kind.value} and "
+                f"{'count' if misfits > 1 else 'counts'} as NULL: {_FORMATS[column.type.kind]}"
+            )
+        nulls -= misfits
+        if nulls > 0 and not column.nullable:
             numeric = column.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.DOUBLE) and not grouped
             place = f"COUNT(*) beside AVG({name})" if numeric else f"GROUP BY {name}" if grouped else f"COUNT({name})"
             yield (
@@ -135,6 +147,17 @@ def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
                 f"{report.table}: {_many(outside, 'value')} of {name} {_are(outside)} outside {_bound(low)} to "
                 f"{_bound(high)} and {_are(outside)} moved to the nearer bound{dropped}"
             )
+
+
+_FORMATS = {
+    Kind.BOOLEAN: "0, 1, t, f, true and false are read",
+    Kind.INTEGER: "digits are read, such as 42",
+    Kind.DECIMAL: "numbers with a point are read, such as 1.25",
+    Kind.DOUBLE: "numbers with a point are read, such as 1.25",
+    Kind.TEXT: "text is read as it is",
+    Kind.DATE: "dates are read as 2020-12-31",
+    Kind.TIMESTAMP: "timestamps are read as 2020-12-31 23:59:59",
+}
 
 
 def _keep_nulls(column: Column) -> str:

@@ -112,7 +112,8 @@ _WRITTEN = {
 def _mixed_hint(kinds: set[Kind]) -> str:
     if Kind.TEXT in kinds:
         return "write text in single quotes ('5'), or cast the text: CAST(x AS INTEGER)"
-    return "cast one side"
+    temporal = next((kind for kind in (Kind.DATE, Kind.TIMESTAMP) if kind in kinds), None)
+    return "cast one side" if temporal is None else _WRITTEN[temporal]
 
 
 def literal_as(node: exp.Expr, typed: Typed, kind: ColumnType) -> Typed:

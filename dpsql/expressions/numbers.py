@@ -163,9 +163,12 @@ def unbounded_error(compiler: Compiler, node: exp.Expr, what: str) -> DatabaseEr
     return refuse(
         node,
         f"{what}: no bounds follow from the policy for {show(node)}",
-        f"clip it in the query: CLIP({show(node)}, 0, 100)",
+        f"clip it in the query: CLIP({show(node)}, 0, 100), {_YOUR_OWN}",
         MissingBounds,
     )
+
+
+_YOUR_OWN = "for 0 and 100 the least and the greatest value that you expect"
 
 
 def _bounds_error(compiler: Compiler, column: exp.Column, what: str, value_set: ValueSet) -> DatabaseError:
@@ -173,7 +176,7 @@ def _bounds_error(compiler: Compiler, column: exp.Column, what: str, value_set: 
     if value_set.kind in (Kind.DATE, Kind.TIMESTAMP):
         clip_hint = f"WHERE {name} BETWEEN DATE '2020-01-01' AND DATE '2029-12-31'"
     else:
-        clip_hint = f"CLIP({name}, 0, 100), or WHERE {name} BETWEEN 0 AND 100"
+        clip_hint = f"CLIP({name}, 0, 100), or WHERE {name} BETWEEN 0 AND 100, {_YOUR_OWN}"
     return refuse(
         column,
         f"{what}: column {name} of {compiler.table} has no bounds",

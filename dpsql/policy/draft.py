@@ -199,7 +199,10 @@ def _column(column: DraftColumn) -> Iterator[str]:
     if column.type == "text":
         yield _line(8, "# keys: [a, b, c]", f"{groups}; without, it is for COUNT and WHERE")
     elif column.type not in (None, "boolean"):
-        example = "[2020-01-01, 2020-12-31]" if column.type in ("date", "timestamp") else "[0, 120]"
+        example = {
+            "date": "[2020-01-01, 2020-12-31]",
+            "timestamp": '["2020-01-01 00:00:00", "2020-12-31 23:59:59"]',
+        }.get(column.type or "", "[0, 120]")
         yield _line(8, f"bounds: {DECIDE}", f"lowest and highest, such as {example}; or delete this line")
     if column.required:
         yield _line(8, "nullable: false", "NOT NULL in the database")

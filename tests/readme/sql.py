@@ -57,6 +57,11 @@ CLAUSES = (
          "SELECT AVG(monthly) FROM (SELECT *, income / 12 AS monthly FROM people) AS q"),
     ),
     Clause(
+        "`ROLLUP`, `CUBE`, `GROUPING SETS` of released groups, which adds them up, free",
+        (f"SELECT race, SUM(n) FROM {_Q} GROUP BY ROLLUP (race)", f"SELECT race, SUM(n) FROM {_Q} GROUP BY CUBE (race)",
+         f"SELECT race, SUM(n) FROM {_Q} GROUP BY GROUPING SETS ((race), ())"),
+    ),
+    Clause(
         "any SELECT over released subqueries",
         (f"SELECT MEDIAN(n), MAX(n) FROM {_Q}",
          f"SELECT DISTINCT n > 100 FROM {_Q} WHERE n IS NOT NULL AND n BETWEEN 1 AND 300 OR n IN (1, NULL)",
@@ -64,6 +69,7 @@ CLAUSES = (
          f"SELECT CASE WHEN n > 3 THEN TRUE END, CAST(n AS DECIMAL(10, 2)), (-n + 1) * 2 - n / 3, n // 2 % 3 FROM {_Q}",
          f"SELECT n || ' people', DATE '2020-01-01' + INTERVAL 3 DAY FROM {_Q}",
          f"SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY n) FROM {_Q}",
+         f"SELECT XOR(n, 3) FROM {_Q}",
          "SELECT state FROM regions WHERE state LIKE 'M!%' ESCAPE '!'"),
     ),
     Clause(

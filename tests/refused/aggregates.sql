@@ -232,47 +232,47 @@ SELECT AVG(day) FROM people
 
 SELECT SUM(wealth) FROM people
 --> 22023 SUM(wealth) needs bounds: column wealth of people has no bounds
---> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: CLIP(wealth, 0, 100), or WHERE wealth BETWEEN 0 AND 100
+--> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: CLIP(wealth, 0, 100), or WHERE wealth BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
 --> at 11: wealth) FROM people
 
 SELECT AVG(wealth * 2) FROM people
 --> 22023 AVG(wealth * 2) needs bounds: column wealth of people has no bounds
---> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: CLIP(wealth, 0, 100), or WHERE wealth BETWEEN 0 AND 100
+--> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: CLIP(wealth, 0, 100), or WHERE wealth BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
 --> at 11: wealth * 2) FROM people
 
 SELECT SUM(age / n) FROM people
 --> 22023 SUM(age / n) needs bounds: no bounds follow from the policy for age / n
---> hint: clip it in the query: CLIP(age / n, 0, 100)
+--> hint: clip it in the query: CLIP(age / n, 0, 100), for 0 and 100 the least and the greatest value that you expect
 --> at 11: age / n) FROM people
 
 SELECT SUM(1 / (age - 50)) FROM people
 --> 22023 SUM(1 / (age - 50)) needs bounds: no bounds follow from the policy for 1 / (age - 50)
---> hint: clip it in the query: CLIP(1 / (age - 50), 0, 100)
+--> hint: clip it in the query: CLIP(1 / (age - 50), 0, 100), for 0 and 100 the least and the greatest value that you expect
 --> at 11: 1 / (age - 50)) FROM people
 
 SELECT SUM(LENGTH(note)) FROM people
 --> 22023 SUM(LENGTH(note)) needs bounds: no bounds follow from the policy for LENGTH(note)
---> hint: clip it in the query: CLIP(LENGTH(note), 0, 100)
+--> hint: clip it in the query: CLIP(LENGTH(note), 0, 100), for 0 and 100 the least and the greatest value that you expect
 --> at 11: LENGTH(note)) FROM people
 
 SELECT AVG(CAST(note AS INTEGER)) FROM people
 --> 22023 AVG(CAST(note AS INT)) needs bounds: no bounds follow from the policy for CAST(note AS INT)
---> hint: clip it in the query: CLIP(CAST(note AS INT), 0, 100)
+--> hint: clip it in the query: CLIP(CAST(note AS INT), 0, 100), for 0 and 100 the least and the greatest value that you expect
 --> at 16: note AS INTEGER)) FROM people
 
 SELECT SUM(LN(n)) FROM people
 --> 22023 SUM(LN(n)) needs bounds: no bounds follow from the policy for LN(n)
---> hint: clip it in the query: CLIP(LN(n), 0, 100)
+--> hint: clip it in the query: CLIP(LN(n), 0, 100), for 0 and 100 the least and the greatest value that you expect
 --> at 11: LN(n)) FROM people
 
 SELECT SUM(serial * serial) FROM people
 --> 22023 serial * serial could overflow: column serial of people has no bounds
---> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100
+--> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
 --> at 11: serial * serial) FROM people
 
 SELECT SUM(GREATEST(wealth, 0)) FROM people
 --> 22023 SUM(GREATEST(wealth, 0)) needs bounds: column wealth of people has no bounds
---> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: CLIP(wealth, 0, 100), or WHERE wealth BETWEEN 0 AND 100
+--> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: CLIP(wealth, 0, 100), or WHERE wealth BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
 --> at 20: wealth, 0)) FROM people
 
 SELECT SUM(age) FROM people WHERE wealth > (SELECT AVG(wealth) FROM people)
@@ -292,7 +292,7 @@ SELECT VARIANCE(note) FROM people
 
 SELECT VARIANCE(DISTINCT wealth) FROM people
 --> 22023 VARIANCE(wealth) needs bounds: column wealth of people has no bounds
---> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: CLIP(wealth, 0, 100), or WHERE wealth BETWEEN 0 AND 100
+--> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: CLIP(wealth, 0, 100), or WHERE wealth BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
 --> at 25: wealth) FROM people
 
 SELECT STDDEV(age, income) FROM people

@@ -287,12 +287,12 @@ SELECT COUNT(*) FROM people WHERE day AT TIME ZONE 'Europe/Berlin' > day
 
 SELECT COUNT(*) FROM people WHERE serial * serial > 3
 --> 22023 serial * serial could overflow: column serial of people has no bounds
---> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100
+--> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
 --> at 34: serial * serial > 3
 
 SELECT COUNT(*) FROM people WHERE serial * serial * serial > 3
 --> 22023 serial * serial could overflow: column serial of people has no bounds
---> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100
+--> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
 --> at 34: serial * serial * serial > 3
 
 SELECT COUNT(*) FROM people WHERE age / 2 = city

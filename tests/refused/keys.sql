@@ -17,7 +17,7 @@ SELECT income, COUNT(*) FROM people GROUP BY income
 
 SELECT serial, COUNT(*) FROM people GROUP BY serial
 --> 22023 the group key serial has no finite set of values: column serial of people has no bounds
---> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100
+--> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
 --> at 45: serial
 
 SELECT age + 0.3 * income, COUNT(*) FROM people GROUP BY 1
@@ -92,22 +92,22 @@ SELECT COUNT(*) FROM people GROUP BY 1
 
 SELECT city, COUNT(*) FROM people GROUP BY ROLLUP (city)
 --> 0A000 GROUP BY ROLLUP (city) isn't supported
---> hint: list the keys plainly
+--> hint: release the finest GROUP BY in a subquery, and group that: SELECT … SUM(n) FROM (…) AS q GROUP BY ROLLUP (…)
 --> at 51: city)
 
 SELECT city, COUNT(*) FROM people GROUP BY CUBE (city, age)
 --> 0A000 GROUP BY CUBE (city, age) isn't supported
---> hint: list the keys plainly
+--> hint: release the finest GROUP BY in a subquery, and group that: SELECT … SUM(n) FROM (…) AS q GROUP BY ROLLUP (…)
 --> at 49: city, age)
 
 SELECT city, COUNT(*) FROM people GROUP BY GROUPING SETS ((city), ())
 --> 0A000 GROUP BY GROUPING SETS ((city), ()) isn't supported
---> hint: list the keys plainly
+--> hint: release the finest GROUP BY in a subquery, and group that: SELECT … SUM(n) FROM (…) AS q GROUP BY ROLLUP (…)
 --> at 59: city), ())
 
 SELECT city, COUNT(*) FROM people GROUP BY city WITH ROLLUP
 --> 0A000 GROUP BY ROLLUP isn't supported
---> hint: release the finest GROUP BY in a subquery and add it up outside
+--> hint: release the finest GROUP BY in a subquery, and group that: SELECT … SUM(n) FROM (…) AS q GROUP BY ROLLUP (…)
 --> at 43: city WITH ROLLUP
 
 SELECT city, GROUPING(city), COUNT(*) FROM people GROUP BY city
@@ -117,7 +117,7 @@ SELECT city, GROUPING(city), COUNT(*) FROM people GROUP BY city
 
 SELECT COUNT(*) FROM people GROUP BY (city, age)
 --> 0A000 GROUP BY (city, age) isn't supported
---> hint: list the keys plainly
+--> hint: release the finest GROUP BY in a subquery, and group that: SELECT … SUM(n) FROM (…) AS q GROUP BY ROLLUP (…)
 --> at 38: city, age)
 
 SELECT COUNT(*) FROM people GROUP BY (SELECT MAX(age) FROM people)
