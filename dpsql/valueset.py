@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -39,27 +40,32 @@ def _times(a: Number, b: Number) -> Number:
     return a * b
 
 
-_LARGEST = Fraction(2**1024 - 2**971)
-_LEAST = Fraction(1, 2**1074)
+_LARGEST = Fraction(sys.float_info.max)
+_SHORT = 1000
+
+
+def _is_short(value: Fraction) -> bool:
+    """Whether a number has few enough digits to be computed with; it then lies between 2^-1000 and 2^1000."""
+    return value.numerator.bit_length() + value.denominator.bit_length() <= _SHORT
 
 
 def _outward(end: Number) -> Number:
-    """An upper end, not above the doubles' range without being infinite, and not closer to 0 than they come."""
+    """An upper end of few digits, or a double: a long one is moved to the next double above it, or to infinity."""
     assert isinstance(end, Fraction)
-    size = end.numerator.bit_length() - end.denominator.bit_length()
-    if -1074 < size < 1023:
+    if _is_short(end):
         return end
-    if size >= 1023:
-        return end if -_LARGEST <= end <= _LARGEST else (math.inf if end > 0 else -_LARGEST)
-    return end if end == 0 or abs(end) >= _LEAST else (_LEAST if end > 0 else Fraction(0))
+    if abs(end) > _LARGEST:
+        return math.inf if end > 0 else -_LARGEST
+    nearest = float(end)
+    moved = nearest if Fraction(nearest) >= end else math.nextafter(nearest, math.inf)
+    return moved if math.isinf(moved) else Fraction(moved)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A closed interval; an infinite end means that nothing bounds that side.
 
-    Ends beyond the doubles, where exact ones would grow without limit, are moved outward: to infinity, or to the
-    largest double; to 0, or to the least one.
+    Ends of very many digits, as powers of powers would have, are moved outward to the next double, or to infinity.
     """
 
     lower: Number = -math.inf
@@ -171,6 +177,10 @@ class ValueSet:
     grain: Fraction | None = None
     nullable: bool = False
     null_key: bool = False
+
+    def __post_init__(self) -> None:
+        if self.grain is not None and not _is_short(self.grain):
+            object.__setattr__(self, "grain", None)
 
     @property
     def kind(self) -> Kind:
