@@ -221,7 +221,10 @@ class Session:
             if found is not None:
                 self._plans.move_to_end(key)
                 return found, scratch, version
-        compiled = self._compiled(policy, scratch, sql, parameters, epsilon, today)
+        try:
+            compiled = self._compiled(policy, scratch, sql, parameters, epsilon, today)
+        except RecursionError:  # translated into DuckDB's SQL, a tree can be deeper than what was written
+            raise UnsupportedQuery("the statement nests too deep", hint="use fewer levels, or plainer ones") from None
         with self._lock:
             self._plans[key] = compiled
             while len(self._plans) > CACHED_PLANS:
