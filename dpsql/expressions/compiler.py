@@ -260,10 +260,14 @@ def _literal(_: Compiler, node: exp.Expr) -> Typed:
     return _number_literal(node, text)
 
 
+_NUMBER = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]*)(e[+-]?[0-9]+)?", re.ASCII)
+
+
 def _number_literal(node: exp.Expr, text: str) -> Typed:
     lowered = text.lower()
-    if not all(c in "0123456789.e+-" for c in lowered) or len(text) > 400:
-        raise refuse(node, f"the number {text[:20]} isn't written in plain decimal digits")
+    if not _NUMBER.fullmatch(lowered) or len(text) > 400:
+        hint = "write spaces around + and -" if "+" in text or "-" in text else None  # 1e9+1 is read as one number
+        raise refuse(node, f"the number {text[:20]} isn't written in plain decimal digits", hint)
     if "e" in lowered:
         if math.isinf(float(text)):
             raise refuse(node, f"the number {text} is too large")
