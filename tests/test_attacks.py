@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 
@@ -15,6 +17,7 @@ from dpsql.errors import Cancelled, Error, MissingBounds, PolicyError
 from dpsql.policy import load
 from dpsql.release import narrowest
 from dpsql.session import Session, open_session
+from dpsql.valueset import Interval
 from tests import grammar
 from tests.harness import RecordingNoise, ZeroNoise, bench, make_policy, realised_loss, record
 
@@ -210,3 +213,41 @@ def test_distinct_values_are_counted_alike_whatever_stands_beside() -> None:
         for more in ("", f", SUM(DISTINCT {column})", f", AVG(DISTINCT {column})", f", VARIANCE(DISTINCT {column})",
                      f", AVG(DISTINCT {column}), COUNT(*)", f", SUM(DISTINCT {column}) FILTER (WHERE b)"):  # fmt: skip
             assert made.ask(f"SELECT {count}{more} FROM t", 10**9).rows[0][0] == 40, more
+
+
+POWERS_NEAR_ONE = f"SELECT COUNT(*) FROM t WHERE {'POW(' * 12}n / 1000000000 + 1{', 8)' * 12} > 1"
+FOUND = {
+    "powers": POWERS_NEAR_ONE,
+    "small powers": POWERS_NEAR_ONE.replace("n / 1000000000 + 1", "1 / (pay + 3.7)"),
+    "not in": "SELECT COUNT(*) FROM t WHERE n " + "NOT IN (1) " * 30,
+    "not null": "SELECT COUNT(*) FROM t WHERE n " + "NOTNULL " * 30,
+    "structs": "SELECT " + "STRUCT(" * 24 + "1" + ")" * 24,
+    "types": "SELECT " + "n::DECIMAL((" * 12 + "1" + "))" * 12,
+    "joins": "SELECT COUNT(*) FROM t " + "JOIN t " * 40,
+    "number": "SELECT COUNT(*) FROM t WHERE n / 1e9+1 > 1",
+    "no exponent": "SELECT COUNT(*) FROM t WHERE n > 1e",
+}
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "bigquery", "spark"])
+@pytest.mark.parametrize("name", FOUND)
+def test_what_took_for_ever_or_failed_inside(tmp_path: Path, name: str, dialect: str) -> None:
+    """Fractions of millions of digits between two near ends, trees that translation makes deeper, odd numbers."""
+    (tmp_path / "t.csv").write_text("n,pay\n1,2\n")
+    (tmp_path / "policy.yaml").write_text(
+        f"dpsql: 1\ndialect: {dialect}\nbudget: {{epsilon: 1e15}}\nledger: the.ledger\ntables:\n{PAY}"
+    )
+    session = open_session(load(tmp_path / "policy.yaml"), create_ledger=True)
+    try:
+        session.execute(FOUND[name], analyst="eve")
+    except Error as error:
+        assert error.sqlstate != "XX000"
+
+
+def test_long_ends_move_outward_and_stay_then() -> None:
+    for end in (Fraction(10) ** 400, Fraction(1, 3**900), Fraction(5e-324), Fraction(7, 3**700), Fraction(1, 10**400)):
+        for signed in (end, -end):
+            moved = Interval(signed, signed)
+            assert moved.lower <= signed <= moved.upper
+            assert Interval(moved.lower, moved.upper) == moved
+            assert all(math.isinf(x) or Fraction(float(x)) == x for x in (moved.lower, moved.upper))
