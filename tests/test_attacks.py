@@ -251,3 +251,14 @@ def test_long_ends_move_outward_and_stay_then() -> None:
             assert moved.lower <= signed <= moved.upper
             assert Interval(moved.lower, moved.upper) == moved
             assert all(math.isinf(x) or Fraction(float(x)) == x for x in (moved.lower, moved.upper))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["TIMESTAMP '0001-01-15 00:00:00' - INTERVAL 1 MONTH < ts", "DATE '0001-01-01' - 40 < dn",
+     "CAST(DATE '0001-01-01' AS TIMESTAMP) - INTERVAL 1 MONTH < tn"],
+)  # fmt: skip
+def test_moments_before_the_calendar_are_no_fault(condition: str) -> None:
+    made = bench(make_policy(grammar.TABLES), grammar.TYPES, ZeroNoise())
+    made.engine.set_rows("t", list(grammar.all_extremes()))
+    assert made.ask(f"SELECT COUNT(*) FROM t WHERE {condition}").rows[0][0] >= 0
