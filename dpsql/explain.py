@@ -17,8 +17,8 @@ from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan
 from dpsql.privacy.interval import laplace_sum_half_width
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
+from dpsql.result import LEVEL
 
-LEVEL = 0.95
 SHOWN_KEYS = 8
 
 

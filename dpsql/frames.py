@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpsql.display import has_error
 from dpsql.errors import DataError, InterfaceError, NotSupportedError
 from dpsql.result import Array, Result, ResultColumn
 
@@ -165,7 +166,7 @@ def _columns(result: Result, start: int, half_widths: bool) -> list[_Column]:
     for index, column in enumerate(result.columns):
         values = result.values.column(index, start)
         columns.append(_Column(column.name, column.type, _typed(column.name, column.type, values)))
-        if half_widths and (column.half_width is not None or column.half_widths is not None):
+        if half_widths and has_error(column):
             columns.append(_Column(f"{column.name}_half_width", "DOUBLE", _widths(column, start, len(values))))
     return columns
 

@@ -63,7 +63,7 @@ def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], tuple[R
     while i < len(tokens):
         kept.append(tokens[i])
         i += 1
-        if tokens[i - 1].token_type is not TokenType.SELECT or not _begins(*[*tokens[i : i + 2], None, None][:2]):
+        if tokens[i - 1].token_type is not TokenType.SELECT or len(tokens) < i + 2 or not _begins(*tokens[i : i + 2]):
             continue
         clause = tokens[i]
         options, i = _clause(tokens, i + 2, clause.start + offset)
@@ -75,21 +75,22 @@ def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], tuple[R
     return kept, tuple(found)
 
 
-def _begins(first: Token | None, second: Token | None) -> bool:
+def _begins(first: Token, second: Token) -> bool:
     """Whether two tokens are WITH DIFFERENTIAL_PRIVACY."""
-    if first is None or second is None or first.token_type is not TokenType.WITH:
+    if first.token_type is not TokenType.WITH:
         return False
     return second.token_type is TokenType.VAR and second.text.upper() == _CLAUSE
 
 
 def _marker(index: int, place: Token) -> list[Token]:
     """`0 AS _dpsql_options_N,`: a column that the parser ties to its SELECT."""
+    column = (TokenType.NUMBER, "0"), (TokenType.ALIAS, "AS"), (TokenType.VAR, f"{_MARK}_{index}")
+    return [_like(place, kind, text) for kind, text in (*column, (TokenType.COMMA, ","))]
 
-    def token(kind: TokenType, text: str) -> Token:
-        return Token(kind, text, place.line, place.col, place.start, place.end)
 
-    name = token(TokenType.VAR, f"{_MARK}_{index}")
-    return [token(TokenType.NUMBER, "0"), token(TokenType.ALIAS, "AS"), name, token(TokenType.COMMA, ",")]
+def _like(place: Token, kind: TokenType, text: str) -> Token:
+    """A token that stands where another one does."""
+    return Token(kind, text, place.line, place.col, place.start, place.end)
 
 
 # ---------------------------------------------------------------------------------------------- in the tree
@@ -250,9 +251,8 @@ def _path(value: list[Token]) -> exp.Column:
     names, dots = value[::2], value[1::2]
     quoted = [t.token_type is TokenType.IDENTIFIER for t in names]
     plain = all(q or t.text.isidentifier() for q, t in zip(quoted, names, strict=True))
-    if not plain or any(t.token_type is TokenType.STRING for t in names) or len(names) != len(dots) + 1:
-        raise InvalidParameter(f"{_text(value)} is not the name of a column", hint="write privacy_unit_column = id")
-    if any(t.token_type is not TokenType.DOT for t in dots) or len(names) > 2:
+    joined = all(t.token_type is TokenType.DOT for t in dots) and len(names) == len(dots) + 1 <= 2
+    if not plain or not joined or any(t.token_type is TokenType.STRING for t in names):
         raise InvalidParameter(f"{_text(value)} is not the name of a column", hint="write privacy_unit_column = id")
     column = exp.column(names[-1].text, names[0].text if len(names) == 2 else None, quoted=True)
     column.meta["start"] = value[0].start
@@ -307,10 +307,6 @@ def _with_clip(tokens: list[Token], offset: int) -> list[Token]:
         kept[at:at] = [_like(name, TokenType.VAR, "CLIP"), _like(name, TokenType.L_PAREN, "(")]
         i += 2
     return kept
-
-
-def _like(place: Token, kind: TokenType, text: str) -> Token:
-    return Token(kind, text, place.line, place.col, place.start, place.end)
 
 
 def _call(kept: list[Token]) -> int:

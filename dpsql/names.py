@@ -20,8 +20,13 @@ def declared_table(reference: str, declared: Collection[str]) -> str | None:
     for schema in _DEFAULT_SCHEMAS:
         if reference.startswith(schema) and reference.removeprefix(schema) in declared:
             return reference.removeprefix(schema)
-    ending = [name for name in declared if name.endswith(f".{reference}")]
+    ending = tables_ending(reference, declared)
     return ending[0] if len(ending) == 1 else None
+
+
+def tables_ending(reference: str, declared: Collection[str]) -> list[str]:
+    """The declared tables in whose full names a schema stands before the reference."""
+    return [name for name in declared if name.endswith(f".{reference}")]
 
 
 def join_names(tree: exp.Expr, declared: Collection[str]) -> exp.Expr:

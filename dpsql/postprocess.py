@@ -161,21 +161,20 @@ class Scratch:
 
 
 _MISSING = re.compile(r'(?:Referenced column |does not have a column named )"([^"]+)"')
-_INTERNAL = (RESERVED,)
 
 
 def _binding_error(error: duckdb.Error, tree: exp.Expr) -> DatabaseError:
     """A refusal in our own words where the engine's are known, else in its first line without internal names."""
     text = str(error).split("\n", 1)[0]
     missing = _MISSING.search(text)
-    if missing is not None and not missing[1].startswith(_INTERNAL):
+    if missing is not None and not missing[1].startswith(RESERVED):
         return UnknownColumn(
             f"column {missing[1]} does not exist in this part of the query",
             hint="in SQL, text stands in single quotes, names in double quotes",
             position=_position(tree, missing[1]),
         )
     text = text.split(": ", 1)[-1].split("LINE 1")[0].strip()
-    if any(internal in text for internal in _INTERNAL):
+    if RESERVED in text:
         text = "its types don't fit together"
     return UnsupportedQuery(
         f"this query can't be answered: {text[:200]}",

@@ -16,10 +16,10 @@ from dpsql.policy import Kind
 from dpsql.privacy.noise import NoiseSource
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import KeyDomain, half_width_name, interval_names, key_name, number_name
+from dpsql.result import LEVEL
 from dpsql.rewrite.inner import KINDS, Inner
 
 Column = npt.NDArray[Any]
-LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)

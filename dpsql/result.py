@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 Row = tuple[Any, ...]
 Array = npt.NDArray[Any]
+LEVEL = 0.95
+"""Of half-widths, and of intervals that name none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Privacy:
     epsilon: Fraction
     epsilon_charged: Fraction
     epsilon_left: Fraction | None
-    level: float = 0.95
+    level: float = LEVEL
 
 
 class Values:

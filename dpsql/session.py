@@ -29,8 +29,8 @@ from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
 from dpsql.privacy.noise import NoiseSource, SystemNoise
 from dpsql.query import half_width_name, interval_names, key_name, number_name, release_name
-from dpsql.release import LEVEL, NoisyRows, key_columns, listed, release
-from dpsql.result import Privacy, Result, ResultColumn, Values
+from dpsql.release import NoisyRows, key_columns, listed, release
+from dpsql.result import LEVEL, Privacy, Result, ResultColumn, Values
 from dpsql.rewrite.inner import Inner, inner_query
 from dpsql.rewrite.outer import (
     direct_numbers,

@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +24,7 @@ from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.exact_rows import ExactRows, KeyColumn, join_limbs, key_column
 from dpsql.errors import EngineError, InterfaceError, InternalError, PolicyError
 from dpsql.policy import Budget, Column, ColumnType, Kind, Policy, PrivacySettings, Source, Table
+from tests.processes import held_for_writing
 
 CANARY = "K4N4RY"
 LOW = 2**63 - 1
@@ -92,23 +92,6 @@ def run(path: Path, sql: str) -> int:
     """Run one statement in another process, read-write; its exit code."""
     code = "import sys, duckdb; duckdb.connect(sys.argv[1]).execute(sys.argv[2])"
     return subprocess.run([sys.executable, "-c", code, str(path), sql], capture_output=True).returncode
-
-
-@contextmanager
-def held_for_writing(path: Path, seconds: float) -> Iterator[None]:
-    """Another process has the file open read-write, for so many seconds or until the block ends."""
-    code = (
-        "import sys, duckdb, time; c = duckdb.connect(sys.argv[1]); "
-        "print(1, flush=True); time.sleep(float(sys.argv[2]))"
-    )
-    arguments = [sys.executable, "-c", code, str(path), str(seconds)]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            yield
-        finally:
-            process.kill()
 
 
 # -- exact rows

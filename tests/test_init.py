@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from dpsql.cli import main
 from dpsql.engines import open_engine
 from dpsql.policy import Kind, Policy, load, load_all_errors
 from dpsql.policy.draft import DraftColumn, DraftTable, draft_policy, plain_name, yaml_text
+from tests.processes import held_for_writing
 
 CANARY = "Rumpelstilzchen"
 TYPES = {
@@ -549,14 +548,8 @@ def test_an_encrypted_database(init: Run, tmp_path: Path) -> None:
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[None]:
     """Another process has clock.duckdb open for writing."""
-    code = "import duckdb, time; c = duckdb.connect('clock.duckdb'); print(1, flush=True); time.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=tmp_path) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        try:
-            yield
-        finally:
-            process.kill()
+    with held_for_writing(tmp_path / "clock.duckdb", 60):
+        yield
 
 
 def test_a_database_that_is_open_elsewhere(init: Run, held: None) -> None:

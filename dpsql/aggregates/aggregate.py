@@ -47,6 +47,7 @@ class Grid:
         return max(abs(self.low_steps), abs(self.high_steps))
 
 
+_NULLS = Part("nulls", 1, rows=1, present=-1)
 NO_GRID = Grid(Fraction(0), Fraction(1), 0)
 
 
@@ -88,7 +89,7 @@ class Basis(Enum):
             case Basis.ENDPOINTS:
                 return Part("low", n, present=n, index=-1), Part("high", n, index=1)
             case Basis.ENDPOINTS_AND_NULLS:
-                return (*Basis.ENDPOINTS.parts(grid), Part("nulls", 1, rows=1, present=-1))
+                return (*Basis.ENDPOINTS.parts(grid), _NULLS)
             case Basis.BERNSTEIN:
                 return (
                     Part("low", n * n, present=n * n, index=-2 * n, square=1),
@@ -96,7 +97,7 @@ class Basis(Enum):
                     Part("high", n * n, square=1),
                 )
             case Basis.BERNSTEIN_AND_NULLS:
-                return (*Basis.BERNSTEIN.parts(grid), Part("nulls", 1, rows=1, present=-1))
+                return (*Basis.BERNSTEIN.parts(grid), _NULLS)
 
 
 SQUARED = frozenset({Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS})
@@ -162,7 +163,7 @@ class Aggregate:
 
     read    a call's node to its shape, or a refusal
     accept  checks (and where needed converts) the typed argument
-    ways    (does the measure have an argument, may it be NULL, its grid at ε = 1) to the ways to compute it, best
+    ways    (the typed argument, None for whole rows; the grid at ε = 1) to the ways to compute it, best
             known first
     column  the SQL type of the result, given the argument
     """

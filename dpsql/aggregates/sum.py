@@ -55,9 +55,7 @@ def _is_integer(argument: Typed | None) -> bool:
 
 def _direct(integer: bool) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-        if integer:
-            return as_bigint(noisy["sum"] * int(grid.grain) if grid.grain == 1 else _scaled(noisy["sum"], grid))
-        return as_double(noisy["sum"], grid.grain)
+        return _number(noisy["sum"], 1, grid, integer)
 
     def half_width(scale: Fraction, grid: Grid, level: float) -> float:
         return float(laplace_half_width(scale * grid.magnitude, level) * grid.grain)
@@ -65,16 +63,17 @@ def _direct(integer: bool) -> Way:
     return Way(Basis.SUM, 2.0, combine, half_width)
 
 
-def _scaled(values: npt.NDArray[Any], grid: Grid) -> npt.NDArray[Any]:
-    return values.astype(object) * int(grid.grain)
+def _number(total: npt.NDArray[Any], unit: int, grid: Grid, integer: bool) -> npt.NDArray[Any]:
+    """The sums that are total / unit in grains, an integer's rounded to whole ones."""
+    if not integer:
+        return as_double(total, grid.grain / unit)
+    whole = total if grid.grain == 1 else total.astype(object) * int(grid.grain)
+    return as_bigint(rounded_quotient(whole, unit))
 
 
 def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-        total = endpoint_sum(noisy, grid)
-        if integer:
-            return as_bigint(rounded_quotient(_scaled(total, grid) if grid.grain != 1 else total, grid.cells))
-        return as_double(total, grid.grain / grid.cells)
+        return _number(endpoint_sum(noisy, grid), grid.cells, grid, integer)
 
     def half_width(scale: Fraction, grid: Grid, level: float) -> float:
         width = two_laplace_quantile(float(abs(grid.lower)), float(abs(grid.upper)), level) * float(scale)
@@ -86,10 +85,7 @@ def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
 
 def _from_bernstein(basis: Basis, integer: bool, grid: Grid) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-        total, unit = bernstein_sum(noisy, grid), 2 * grid.cells**2
-        if integer:
-            return as_bigint(rounded_quotient(_scaled(total, grid) if grid.grain != 1 else total, unit))
-        return as_double(total, grid.grain / unit)
+        return _number(bernstein_sum(noisy, grid), 2 * grid.cells**2, grid, integer)
 
     def half_width(scale: Fraction, grid: Grid, level: float) -> float:
         lower, upper = float(grid.lower), float(grid.upper)

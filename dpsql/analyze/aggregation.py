@@ -43,11 +43,11 @@ from dpsql.analyze.relations import (
     rebuilt,
 )
 from dpsql.analyze.resolution import Scope
+from dpsql.result import LEVEL
 
 MAX_KEYS = 30
 _FINEST = "release the finest GROUP BY in a subquery, and group that: SELECT … SUM(n) FROM (…) AS q GROUP BY ROLLUP (…)"
 INTERVAL_ENDS = ("dp_interval_low", "dp_interval_high")
-LEVEL = Fraction(95, 100)
 MAX_LEVELS = 10
 MAX_LATERAL_DEPTH = 40
 """Levels that earlier aliases may add to the tree, one within the other."""
@@ -359,7 +359,7 @@ class ReleaseBuilder:
         if not 1 <= len(node.expressions) <= 2:
             raise refuse(node, f"{show(node)} needs an alias and perhaps a level", f"write {node.name}(n, 0.95)")
         number = self._call_number(self._interval_of(node, node.expressions[0]))
-        level = interval_level(node, node.expressions[1]) if len(node.expressions) == 2 else LEVEL
+        level = interval_level(node, node.expressions[1]) if len(node.expressions) == 2 else Fraction(str(LEVEL))
         wanted = (number, level)
         if wanted not in self.intervals:
             self.intervals.append(wanted)

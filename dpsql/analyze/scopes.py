@@ -26,7 +26,7 @@ from dpsql.analyze.resolution import Scope
 from dpsql.errors import NotReleasable, UnknownTable, UnsupportedQuery
 from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
-from dpsql.names import declared_table, output_name
+from dpsql.names import declared_table, output_name, tables_ending
 from dpsql.policy import Policy
 from dpsql.query import ReleaseQuery
 
@@ -206,7 +206,7 @@ class Analyzer:
         return relation if node.alias or not isinstance(relation, Private) else replace(relation, alias=name)
 
     def _unknown_table(self, node: exp.Table, name: str) -> UnknownTable:
-        ending = sorted(table for table in self.policy.tables if table.endswith(f".{name}"))
+        ending = sorted(tables_ending(name, self.policy.tables))
         if ending:
             message, hint = f"table {node.name} is in several schemas", f"write {' or '.join(ending)}"
         else:

@@ -64,10 +64,10 @@ def _csv(result: Result, half_widths: bool) -> str:
     writer.writerow(header)
     widths = [half_widths_of(column, len(result.rows)) for column in result.columns]
     for number, row in enumerate(result.rows):
-        cells: list[str] = []
+        line: list[str] = []
         for value, more, own in zip(row, added, widths, strict=True):
-            cells += [plain(value), plain(own[number])] if more else [plain(value)]
-        writer.writerow(cells)
+            line += [plain(value), plain(own[number])] if more else [plain(value)]
+        writer.writerow(line)
     return file.getvalue()
 
 

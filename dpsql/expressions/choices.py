@@ -187,20 +187,23 @@ def _nullif(compiler: Compiler, node: exp.Expr) -> Typed:
     return Typed(sql, replace(left.set, nullable=True, null_key=True))
 
 
+_CLIP_EXAMPLE = "write CLIP(x, 0, 100)"
+
+
 @handles_function("clip")
 def _clip(compiler: Compiler, node: exp.Expr) -> Typed:
     """CLIP(x, l, u): x moved into [l, u]; NULL stays NULL. What contribution_bounds_per_row means."""
     if len(node.expressions) != 3:
-        raise refuse(node, f"{show(node)} needs three arguments", "write CLIP(x, 0, 100)")
-    ends = [compiler.constant(end) for end in node.expressions[1:]]
-    numbers = [e[0] for e in ends if e is not None and isinstance(e[0], (int, Fraction)) and e[0] is not True]
-    if len(numbers) != 2 or any(isinstance(n, bool) for n in numbers):
-        raise refuse(node, f"the bounds of {show(node)} must be numbers that are written out", "write CLIP(x, 0, 100)")
+        raise refuse(node, f"{show(node)} needs three arguments", _CLIP_EXAMPLE)
+    written = [found[0] for end in node.expressions[1:] if (found := compiler.constant(end)) is not None]
+    numbers = [end for end in written if isinstance(end, (int, Fraction)) and not isinstance(end, bool)]
+    if len(numbers) != 2:
+        raise refuse(node, f"the bounds of {show(node)} must be numbers that are written out", _CLIP_EXAMPLE)
     if numbers[0] > numbers[1]:
-        raise refuse(node, f"the lower bound of {show(node)} is above the upper one", "write CLIP(x, 0, 100)")
+        raise refuse(node, f"the lower bound of {show(node)} is above the upper one", _CLIP_EXAMPLE)
     x, low, high = unified(compiler, node, node.expressions)
     if not x.set.numeric:
-        raise refuse(node, f"{show(node)} needs a number, not {x.kind.value}", "write CLIP(x, 0, 100)")
+        raise refuse(node, f"{show(node)} needs a number, not {x.kind.value}", _CLIP_EXAMPLE)
     bounds = _moved(x.set.bounds, Interval(low.set.bounds.lower, high.set.bounds.upper))
     machine = _moved(x.set.machine, Interval(low.set.machine.lower, high.set.machine.upper))
     new = joined([x.set, low.set, high.set], x.set.type)

@@ -439,10 +439,6 @@ def _exp(compiler: Compiler, node: exp.Expr) -> Typed:
     return _monotone(compiler, node, "exp", math.exp, Interval())
 
 
-_LARGE = Fraction(2) ** 1024
-_TINY = 1 / _LARGE
-
-
 @handles(exp.Pow)
 def _pow(compiler: Compiler, node: exp.Expr) -> Typed:
     """x to a constant whole power from 0 to 8, as a product in DOUBLE (what DuckDB's POW gives, up to rounding)."""
@@ -457,8 +453,6 @@ def _pow(compiler: Compiler, node: exp.Expr) -> Typed:
     if found[0] % 2 == 0:
         positive = Interval(Fraction(0), math.inf)
         bounds, machine = bounds.intersect(positive), machine.intersect(positive)
-    step = inner.set.grain
-    for _ in range(found[0] - 1):
-        step = None if step is None or not _TINY < step < _LARGE else step * (inner.set.grain or 1)
+    step = None if inner.set.grain is None else inner.set.grain ** found[0]
     new = ValueSet(DOUBLE, bounds, machine, None, step, inner.set.nullable)
     return Typed(func("pow", inner.sql, double_sql(Fraction(found[0]))), new)

@@ -91,19 +91,14 @@ def summand(value: Typed, grid: Grid, name: str, physical: str) -> Summand:
     return Summand((value.sql.copy(), *_case(Typed(column(name), value.set), grid, name)), grid.cells)
 
 
-def presence(value: Typed) -> Summand:
-    """Something that is NULL exactly where the value is NULL or NaN: to count values, not to add them."""
+def presence(value: Typed, *, distinct: bool = False) -> Summand:
+    """Something that is NULL exactly where the value is NULL or NaN: to count values, not to add them.
+
+    Where `distinct` it is else the value itself: to count how many different ones there are.
+    """
     if value.kind is Kind.DOUBLE:
         known = exp.Not(this=func("isnan", value.source))
-        return Summand((case_when((known, exp.Literal.number(1))),), 0)
-    return Summand((paren(value.source.copy()),), 0)
-
-
-def distinct_values(value: Typed) -> Summand:
-    """The value itself, NULL where it is NULL or NaN: to count how many different ones there are."""
-    if value.kind is Kind.DOUBLE:
-        known = exp.Not(this=func("isnan", value.source))
-        return Summand((case_when((known, value.source.copy())),), 0)
+        return Summand((case_when((known, value.source.copy() if distinct else exp.Literal.number(1))),), 0)
     return Summand((paren(value.source.copy()),), 0)
 
 

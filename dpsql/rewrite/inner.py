@@ -22,7 +22,7 @@ from dpsql.expressions.literals import case_when, cast, decimal_sql, named, pare
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import Key, Measure, key_name
-from dpsql.rewrite.clip import Summand, column, distinct_values, presence, summand
+from dpsql.rewrite.clip import Summand, column, presence, summand
 
 KINDS = ("rows", "present", "index", "square")
 """The exact sums that parts are made of."""
@@ -265,7 +265,7 @@ def _summands(terms: tuple[Term, ...], physical: Mapping[str, str]) -> _Summands
         name = f"value_{len(found)}"
         bare = physical.get(argument.raw.name, "") if argument.raw is not None else ""
         if term.grid is None:
-            found[text, None] = name, distinct_values(argument) if term.measure.distinct else presence(argument)
+            found[text, None] = name, presence(argument, distinct=term.measure.distinct)
         else:
             found[text, term.grid] = name, summand(argument, term.grid, name, bare)
     return found

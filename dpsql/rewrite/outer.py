@@ -238,8 +238,8 @@ def direct_release(root: exp.Expr) -> int | None:
     start = root.args.get("from_")
     if start is None or root.args.get("joins") or not isinstance(start.this, exp.Table):
         return None
-    prefix, _, number = start.this.name.rpartition("_")
-    return int(number) if release_name(0).startswith(f"{prefix}_") and prefix and number.isdigit() else None
+    number = start.this.name.rpartition("_")[2]
+    return int(number) if number.isdecimal() and start.this.name == release_name(int(number)) else None
 
 
 def direct_numbers(root: exp.Expr) -> tuple[tuple[int, int], ...]:
