@@ -26,6 +26,7 @@ from dpsql.policy.model import (
     Budget,
     Column,
     ColumnType,
+    ForeignKey,
     Key,
     Kind,
     Limit,
@@ -35,6 +36,7 @@ from dpsql.policy.model import (
     Source,
     SourceKind,
     Table,
+    Unit,
 )
 from dpsql.policy.problems import Problem, Problems, printable
 from dpsql.policy.reader import read_policy
@@ -44,6 +46,7 @@ __all__ = [
     "Budget",
     "Column",
     "ColumnType",
+    "ForeignKey",
     "Key",
     "Kind",
     "Limit",
@@ -53,6 +56,7 @@ __all__ = [
     "Source",
     "SourceKind",
     "Table",
+    "Unit",
     "at_line",
     "load",
     "load_all_errors",

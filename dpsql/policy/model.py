@@ -50,6 +50,8 @@ class Column:
     nullable: bool = False
     description: str = ""
     line: int = 0
+    unique: bool = False
+    """Declared: no two rows have the same value (NULL aside)."""
     keys_from: tuple[str, str] | None = None
     """(table, column), in lower case, of the public table whose distinct values are the keys. `keys` is None
     until the data is read."""
@@ -67,20 +69,58 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """Each row of a table refers to one row of its parent: equal values in `columns` and the parent's columns.
+
+    All names are in lower case. The parent's columns are together a key of it: no two rows have the same values there.
+    """
+
+    parent: str
+    columns: tuple[str, ...]
+    parent_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whose a row is: the column that names its privacy unit, or the foreign key to the row whose unit it shares.
+
+    Either `column` (lower case) or `via` is given. Of one unit at most about `max_rows` rows count in full (a
+    contribution bound): the rows of a unit with more count in proportion. `max_groups` groups with `max_rows_per_key`
+    rows each are another such bound, where both are given.
+
+    All unit columns of a policy name units of one kind: where two of them are equal, it is the same unit.
+    """
+
+    column: str | None
+    via: ForeignKey | None
+    max_rows: int
+    max_groups: int | None = None
+    max_rows_per_key: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
-    """One declared table. `unit` is "row" where private (each row is one privacy unit), None where public."""
+    """One declared table. `unit` is "row" where each row is a privacy unit of its own, None where it is public."""
 
     name: str
     source: Source
-    unit: Literal["row"] | None
+    unit: Literal["row"] | Unit | None
     columns: dict[str, Column]
     """By lower-case name. Empty for a public table that declares none: its columns are read from the data."""
     description: str = ""
     line: int = 0
+    primary_key: tuple[str, ...] = ()
+    """Declared: no two rows have the same values in these columns (lower case)."""
 
     @property
     def public(self) -> bool:
         return self.unit is None
+
+    @property
+    def unique(self) -> tuple[frozenset[str], ...]:
+        """The declared sets of columns in which no two rows have the same values."""
+        alone = tuple(frozenset({name}) for name, column in self.columns.items() if column.unique)
+        return (*alone, frozenset(self.primary_key)) if self.primary_key else alone
 
 
 @dataclass(frozen=True, slots=True)
