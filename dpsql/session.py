@@ -256,14 +256,14 @@ class Session:
         return Compiled(plan, inner, outer, columns, extra, statement.explain)
 
     def _current(self) -> tuple[Policy, Scratch, str]:
-        """The policy with the keys of public tables filled in, and the scratch engine, for the data as it is now."""
+        """The policy with what public tables hold filled in, and the scratch engine, for the data as it is now."""
         version = self.engine.version
         with self._lock:
             if self._scratch is None or version != self._version:
                 if version != self._version:
                     with self.engine.transaction() as transaction:  # makes the engine load what changed
                         version = transaction.version
-                self._resolved = with_public_keys(self.policy, self.engine)
+                self._resolved = resolved_policy(self.policy, self.engine)
                 public = [self.engine.public_table(t) for t in self.policy.tables.values() if t.public]
                 self._scratch, self._version = Scratch(public), version
                 self._plans.clear()
@@ -407,8 +407,10 @@ def _types(policy: Policy, engine: Engine) -> dict[str, dict[str, str]]:
     return types
 
 
-def with_public_keys(policy: Policy, engine: Engine) -> Policy:
-    """The policy with `keys: {from: table.column}` replaced by the values that the public table holds."""
+def resolved_policy(policy: Policy, engine: Engine) -> Policy:
+    """The policy with what public tables hold: their columns with value sets, and the values of each
+    `keys: {from: table.column}`.
+    """
 
     def filled(column: Column) -> Column:
         if column.keys_from is None:
@@ -416,8 +418,8 @@ def with_public_keys(policy: Policy, engine: Engine) -> Policy:
         table, name = column.keys_from
         return replace(column, keys=engine.distinct_public(policy.tables[table], name))
 
-    tables: dict[str, Table] = {
-        name: replace(table, columns={c: filled(col) for c, col in table.columns.items()})
-        for name, table in policy.tables.items()
-    }
+    tables: dict[str, Table] = {}
+    for name, table in policy.tables.items():
+        columns = engine.public_columns(table) if table.public else table.columns
+        tables[name] = replace(table, columns={c: filled(col) for c, col in columns.items()})
     return replace(policy, tables=tables)

@@ -22,10 +22,11 @@ from sqlglot import exp
 
 from dpsql.engines import PublicTable
 from dpsql.engines.duckdb import DuckDBTransaction
+from dpsql.engines.duckdb_sources import public_columns, public_tables
 from dpsql.engines.exact_rows import ExactRows
 from dpsql.errors import EngineError
 from dpsql.plan import BasisPlan, Plan
-from dpsql.policy import Key, Policy, Table, load
+from dpsql.policy import Column, Key, Policy, Table, load
 from dpsql.result import Result
 from dpsql.session import Session
 
@@ -55,17 +56,27 @@ def make_policy(tables: str, *, dialect: str = "duckdb", counts: str = "raw", ex
 
 
 class MemoryEngine:
-    """The engine protocol over one in-memory DuckDB whose rows the test sets."""
+    """The engine protocol over one in-memory DuckDB whose rows the test sets.
+
+    `public` gives each public table by name as a query; `unique` the sets of columns that the engine guarantees to be
+    unique, by private table. Nothing checks that they are.
+    """
 
     version = "1"
 
     def __init__(
-        self, policy: Policy, types: Mapping[str, Mapping[str, str]], public: Mapping[str, str] | None = None
+        self,
+        policy: Policy,
+        types: Mapping[str, Mapping[str, str]],
+        public: Mapping[str, str] | None = None,
+        unique: Mapping[str, Sequence[frozenset[str]]] | None = None,
     ) -> None:
+        self.policy = policy
         self.connection = duckdb.connect(config={"python_enable_replacements": "false"})
         self.connection.execute("SET threads = 1")
         self.connection.execute("SET TimeZone = 'UTC'")
-        self.types = types
+        self.types = {name: dict(columns) for name, columns in types.items()}
+        self.unique = dict(unique or {})
         self.executed: list[str] = []
         self.public: dict[str, PublicTable] = {}
         for name, query in (public or {}).items():
@@ -78,9 +89,12 @@ class MemoryEngine:
         file = Path(tempfile.mkdtemp(prefix="dpsql-test-")) / "public.duckdb"
         self.connection.execute(f"ATTACH '{file}' AS public_copy")
         self.connection.execute(f'CREATE TABLE public_copy.main."{name}" AS {query}')
-        described = self.connection.execute(f'DESCRIBE public_copy.main."{name}"').fetchall()
+        self.connection.execute(f'CREATE TABLE memory.main."{name}" AS FROM public_copy.main."{name}"')
+        described = self.connection.execute(f'DESCRIBE memory.main."{name}"').fetchall()
         self.connection.execute("DETACH public_copy")
-        self.public[name] = PublicTable(name, tuple((str(r[0]), str(r[1])) for r in described), 0, file)
+        columns = {str(row[0]): str(row[1]) for row in described}
+        self.public[name] = PublicTable(name, tuple(columns.items()), 0, file)
+        self.types[name.lower()] = {column.lower(): type_ for column, type_ in columns.items()}
 
     def set_rows(self, table: str, rows: Sequence[Row]) -> None:
         self.connection.execute(f'DELETE FROM "{table}"')
@@ -100,6 +114,9 @@ class MemoryEngine:
 
     def physical_types(self, table: Table) -> Mapping[str, str]:
         return self.types[table.name.lower()]
+
+    def unique_columns(self, table: Table) -> tuple[frozenset[str], ...]:
+        return table.unique if table.public else tuple(self.unique.get(table.name.lower(), ()))
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
@@ -122,8 +139,11 @@ class MemoryEngine:
     def public_table(self, table: Table) -> PublicTable:
         return self.public[table.name]
 
+    def public_columns(self, table: Table) -> Mapping[str, Column]:
+        return public_columns.read(self.connection, self.relation(table).sql("duckdb"), table)
+
     def distinct_public(self, table: Table, column: str) -> tuple[Key, ...]:
-        raise KeyError(table.name)
+        return public_tables.distinct(self.connection, self.policy, table, self.public[table.name], column)
 
     def report(self) -> tuple[Any, ...]:
         return ()
@@ -253,8 +273,9 @@ def bench(
     noise: Any,
     engine: type = MemoryEngine,
     public: Mapping[str, str] | None = None,
+    unique: Mapping[str, Sequence[frozenset[str]]] | None = None,
 ) -> Bench:
-    made = engine(policy, types, public)
+    made = engine(policy, types, public, unique)
     ledger = FreeLedger()
     return Bench(policy, made, OpenSession(policy, made, ledger, noise), ledger, noise)  # type: ignore[arg-type]
 

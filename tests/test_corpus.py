@@ -14,7 +14,7 @@ import pytest
 
 from dpsql.engines import open_engine
 from dpsql.errors import Error
-from dpsql.session import with_public_keys
+from dpsql.session import resolved_policy
 from tests.corpus import compare, data, plain, rows, table
 from tests.corpus.googlesql import without_privacy
 from tests.corpus.rows import ANYTHING, Expected
@@ -27,7 +27,7 @@ def test_the_data_fit_their_policy(tmp_path: Path, name: str) -> None:
     """Values lie inside bounds and keys and NULLs are where they may be: so the right answer is DuckDB's own."""
     policy = data.write(tmp_path, name)
     with open_engine(policy) as engine:
-        resolved = with_public_keys(policy, engine)
+        resolved = resolved_policy(policy, engine)
         reports = engine.report()
         assert len(reports) == sum(not t.public for t in policy.tables.values())
         for report in reports:

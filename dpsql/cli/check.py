@@ -17,7 +17,7 @@ from dpsql.ledger import Ledger
 from dpsql.ledger.faults import was_charged
 from dpsql.policy import Bound, Column, Key, Kind, Policy, Table, at_line, load_partly
 from dpsql.privacy.loss import decimal_text
-from dpsql.session import with_public_keys
+from dpsql.session import resolved_policy
 from dpsql.table import Head, Style, table
 
 _SHOWN_KEYS = 8
@@ -30,7 +30,7 @@ def check(arguments: argparse.Namespace) -> int:
         return _tell([*problems, *(_all_misfits(policy) if policy is not None else ())])
     try:
         with Output(None) as output, open_engine(policy) as engine:
-            resolved = with_public_keys(policy, engine)
+            resolved = resolved_policy(policy, engine)
             reports = engine.report()
             if any(report.unfit for report in reports):
                 return _tell(_unfit(policy, reports))
@@ -82,7 +82,7 @@ def _try(found: dict[str, PolicyError], policy: Policy, tables: dict[str, Table]
     alone = replace(policy, tables=tables)
     try:
         with open_engine(alone) as engine:
-            with_public_keys(alone, engine)
+            resolved_policy(alone, engine)
             for error in _unfit(alone, engine.report()):
                 found.setdefault(error.message, error)
     except EngineError:

@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from dpsql.engines.exact_rows import ExactRows
 from dpsql.errors import PolicyError
-from dpsql.policy import Key, Policy, Table, at_line
+from dpsql.policy import Column, Key, Policy, Table, at_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,22 @@ class Engine(Protocol):
         ...
 
     def relation(self, table: Table) -> exp.Table:
-        """How inner SQL names a declared table."""
+        """How inner SQL names a declared table, private or public."""
         ...
 
     def physical_types(self, table: Table) -> Mapping[str, str]:
-        """The engine's own types of the declared columns, by lower-case name. Schema, not data: public."""
+        """The engine's own types of the declared columns, of a public table of all columns, by lower-case name.
+
+        Schema, not data: public.
+        """
+        ...
+
+    def unique_columns(self, table: Table) -> tuple[frozenset[str], ...]:
+        """The sets of columns (lower case) in which no two rows have the same values, NULL aside.
+
+        Guaranteed in every data version that this engine serves: of a private table by constraints that the database
+        itself enforces, of a public one because what the policy declares was checked when the table was read.
+        """
         ...
 
     def transaction(self) -> AbstractContextManager[Transaction]:
@@ -100,6 +111,14 @@ class Engine(Protocol):
 
     def public_table(self, table: Table) -> PublicTable:
         """A public table for the scratch engine. Raises KeyError for a table that is not public."""
+        ...
+
+    def public_columns(self, table: Table) -> Mapping[str, Column]:
+        """A public table's columns of types that dpsql knows, by lower-case name, with value sets from the data.
+
+        As they are declared, if they are; see dpsql.engines.duckdb_sources.public_columns. Raises KeyError for a table
+        that is not public.
+        """
         ...
 
     def distinct_public(self, table: Table, column: str) -> tuple[Key, ...]:

@@ -95,12 +95,19 @@ def fits(declared: ColumnType, stored: str) -> bool:
 
 def written(stored: str) -> str | None:
     """What to write in the policy as type of a column stored as `stored`; None if no declared type fits."""
+    found = column_type(stored)
+    if found is None:
+        return None
+    return f"decimal({found.precision},{found.scale})" if found.kind is Kind.DECIMAL else str(found.kind.value)
+
+
+def column_type(stored: str) -> ColumnType | None:
+    """The declared type of a column stored as `stored`; None if none fits."""
     decimal = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", stored)
     if decimal:
-        return f"decimal({decimal[1]},{decimal[2]})"
-    kinds = (kind for kind in Kind if kind is not Kind.DECIMAL and fits(ColumnType(kind), stored))
-    found = next(kinds, None)
-    return None if found is None else str(found.value)
+        return ColumnType(Kind.DECIMAL, int(decimal[1]), int(decimal[2]))
+    types = (ColumnType(kind) for kind in Kind if kind is not Kind.DECIMAL)
+    return next((type_ for type_ in types if fits(type_, stored)), None)
 
 
 def cell(text: str, column: Column) -> str:

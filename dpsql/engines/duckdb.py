@@ -25,7 +25,7 @@ from sqlglot import exp
 from dpsql.engines import PublicTable, TableReport
 from dpsql.engines.duckdb_sources import database_file, public_tables, reports
 from dpsql.engines.duckdb_sources.catalogue import Unreadable, wrong
-from dpsql.engines.duckdb_sources.data import Data
+from dpsql.engines.duckdb_sources.data import Data, relation
 from dpsql.engines.duckdb_sources.driver import FAULTS, quietly
 from dpsql.engines.duckdb_sources.fingerprint import fingerprint
 from dpsql.engines.exact_rows import ExactRows, join_limbs, key_column, whole
@@ -130,14 +130,16 @@ class DuckDBEngine:
         return fingerprint(self._policy, self._file)
 
     def relation(self, table: Table) -> exp.Table:
-        """The name of a table in inner SQL, quoted and with its catalogue: it can't mean anything else."""
-        if table.source.kind == "table" and not table.public:
-            return database_file.relation(table)
-        return exp.table_(table.name, db="main", catalog="memory", quoted=True)
+        """The name of a table in inner SQL; see dpsql.engines.duckdb_sources.data.relation."""
+        return relation(table)
 
     def physical_types(self, table: Table) -> Mapping[str, str]:
         """DuckDB's types of the columns. If they change while this engine is open, it refuses."""
         return MappingProxyType(self._types[table.name.lower()])
+
+    def unique_columns(self, table: Table) -> tuple[frozenset[str], ...]:
+        """What the policy declares of a public table."""
+        return table.unique if table.public else ()
 
     # -- transactions
 
@@ -341,6 +343,15 @@ class DuckDBEngine:
         with self._changed:
             cursor = quietly(self._data.connection.cursor)
         return public_tables.distinct(cursor, self._policy, table, known, column)
+
+    def public_columns(self, table: Table) -> Mapping[str, Column]:
+        """A public table's columns, with value sets from the data version loaded last."""
+        with self._changed:
+            data = self._data
+            if table.name.lower() not in data.public:
+                raise KeyError(table.name)
+            cursor = quietly(data.connection.cursor)
+        return MappingProxyType(quietly(lambda: data.public_columns(table, cursor)))
 
     def report(self) -> tuple[TableReport, ...]:
         """How each source with declared columns fits the policy: exact counts, for the owner only."""

@@ -7,6 +7,8 @@ reports        how each source fits the policy, for the owner
 parquet_files  Parquet files: views over them
 database_file  the .duckdb file: attached and let go, its catalogue checked
 public_tables  public tables: read whole, copied out, their values as keys
+public_columns public tables' columns, with value sets from the data
+uniqueness     keys that the policy relies on, checked against the data
 catalogue      stored types against declared ones
 fingerprint    the version of the source files, and their size
 schemas        names and types of data that no policy names yet, for `dpsql init`

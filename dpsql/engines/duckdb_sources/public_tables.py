@@ -64,7 +64,7 @@ def distinct(
         raise _lacking(policy, table, known, column)
     name, relation = quoted(column), f"memory.main.{quoted(table.name)}"
     sql = f"SELECT DISTINCT {name} FROM {relation} WHERE {name} IS NOT NULL ORDER BY 1"
-    values = [_key(row[0]) for row in quietly(lambda: cursor.execute(sql).fetchall())]
+    values = [as_key(row[0]) for row in quietly(lambda: cursor.execute(sql).fetchall())]
     if any(value is None for value in values):
         raise wrong(
             policy,
@@ -91,7 +91,7 @@ def _lacking(policy: Policy, table: Table, known: PublicTable, column: str) -> P
     )
 
 
-def _key(value: object) -> Key:
+def as_key(value: object) -> Key:
     """A public value as a key, or None if it can't be one."""
     if isinstance(value, Decimal):
         return Fraction(value)
