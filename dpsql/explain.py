@@ -14,10 +14,12 @@ from typing import Any, Literal, Protocol
 
 from dpsql.aggregates.aggregate import SQUARED
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan
+from dpsql.policy import Unit
 from dpsql.privacy.interval import laplace_sum_half_width
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
 from dpsql.result import LEVEL
+from dpsql.rows import Rows, Scan
 
 SHOWN_KEYS = 8
 
@@ -33,14 +35,14 @@ class _Inner(Protocol):
 
 
 def explain(
-    plan: Plan, inner: Sequence[_Inner], outer: str, left: _Remaining, form: Literal["text", "json"] = "text"
+    plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, left: _Remaining, form: Literal["text", "json"] = "text"
 ) -> str:
     """The plan as text or as one JSON object. `left` is what the budget holds before this query."""
     facts = describe(plan, inner, outer, left)
     return json.dumps(facts, indent=2, ensure_ascii=False) if form == "json" else _text(facts)
 
 
-def describe(plan: Plan, inner: Sequence[_Inner], outer: str, left: _Remaining) -> dict[str, Any]:
+def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, left: _Remaining) -> dict[str, Any]:
     """Everything that EXPLAIN shows, as plain data."""
     before = left.epsilon
     charged = plan.charge.epsilon
@@ -50,7 +52,7 @@ def describe(plan: Plan, inner: Sequence[_Inner], outer: str, left: _Remaining) 
         "epsilon_left_before": None if before is None else _number(before),
         "epsilon_left_after": None if before is None else _number(max(before - charged, Fraction(0))),
         "affordable": before is None or charged <= before,
-        "releases": [_release(r, i.sql) for r, i in zip(plan.releases, inner, strict=True)],
+        "releases": [_release(r, [i.sql for i in queries]) for r, queries in zip(plan.releases, inner, strict=True)],
         "outer_sql": outer,
     }
 
@@ -59,16 +61,29 @@ def _number(value: Fraction) -> float | int:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _release(plan: ReleasePlan, sql: str) -> dict[str, Any]:
+def _release(plan: ReleasePlan, sql: list[str]) -> dict[str, Any]:
     return {
-        "table": plan.query.table.name,
-        "unit": "row",
+        "table": plan.query.rows.name,
+        "unit": _unit(plan.query.rows),
         "epsilon": _number(plan.epsilon),
         "groups": plan.query.cells,
         "keys": [_key(key) for key in plan.query.keys],
         "numbers": [_planned(number, plan) for number in plan.numbers],
         "inner_sql": sql,
     }
+
+
+def _unit(rows: Rows) -> str:
+    """The unit as the policy names it: a row, or a column of the table that the rows reach it through."""
+    if rows.unit is None:
+        return "row"
+    for table in rows.tables:
+        if isinstance(table.unit, Unit) and table.unit.column is not None:
+            return f"{table.name}.{table.unit.column}"
+    form = rows.form
+    parents = form.path if isinstance(form, Scan) else ()
+    end = parents[-1].unit if parents else None
+    return f"{parents[-1].name}.{end.column}" if isinstance(end, Unit) else "unit"
 
 
 def _key(key: Key) -> dict[str, Any]:
@@ -96,7 +111,7 @@ def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
     grid = basis.grid
     half_width = per_row = None
     if number.way.half_width is not None:
-        half_width = number.way.half_width(1 / basis.epsilon, grid, LEVEL)
+        half_width = number.way.half_width(basis.row_scale, grid, LEVEL)
     elif number.way.interval is not None:
         per_row = _mean_half_width(basis)
     facts: dict[str, Any] = {
@@ -104,6 +119,7 @@ def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
         "mechanism": "discrete Laplace",
         "basis": basis.basis.value,
         "epsilon": _number(basis.epsilon),
+        "bound": _bound(basis, plan.query.rows),
         "half_width_95": half_width,
         "half_width_95_times_rows": per_row,
     }
@@ -115,12 +131,34 @@ def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
     facts["parts"] = [
         {
             "name": part.name,
-            "sensitivity": _number(_step(part, grid.grain) * part.unit),
-            "scale": _number(_step(part, grid.grain) * basis.scale(part)),
+            "sensitivity": _number(_step(part, grid.grain) * part.unit * basis.bound.rows),
+            "scale": _number(_step(part, grid.grain) * basis.scale(part) / basis.bound.steps),
         }
         for part in basis.parts
     ]
     return facts
+
+
+def _bound(basis: BasisPlan, rows: Rows) -> str | None:
+    """How much of one unit's rows counts, and why so much; None where each row is a unit of its own."""
+    if rows.unit is None:
+        return None
+    bound = basis.bound
+    assert rows.bound is not None
+    if basis.measure.of_unit:
+        return (
+            _many(bound.rows, "group")
+            + " of a unit"
+            + (", of which more count in proportion" if bound.weighted else "")
+        )
+    if bound.groups is not None:
+        pairs = f"{_many(bound.groups, 'group')} of a unit with {_many(bound.rows // bound.groups, 'row')} each"
+        return f"{pairs}, which is less than {_many(rows.bound.rows, 'row')}"
+    return _many(bound.rows, "row") + " of a unit" + (", of which more count in proportion" if bound.weighted else "")
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _step(part: Part, grain: Fraction) -> Fraction:
@@ -133,7 +171,7 @@ def _step(part: Part, grain: Fraction) -> Fraction:
 def _mean_half_width(basis: BasisPlan) -> float:
     """A mean's half-width times the number of rows with a value, for the worst mean: one at an end of the bounds."""
     quantile = laplace_sum_half_width([1.0, 0.5], LEVEL) if basis.basis in SQUARED else math.log(20)
-    return float(basis.grid.upper - basis.grid.lower) * quantile / float(basis.epsilon)
+    return float(basis.grid.upper - basis.grid.lower) * quantile * float(basis.row_scale)
 
 
 def plain(value: float) -> str:
@@ -178,11 +216,13 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         lines.append(
             f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon {number['epsilon']:g}"
         )
+        if number["bound"]:
+            lines.append(f"    counted in full: {number['bound']}")
         for part in number["parts"]:
             lines.append(f"    {part['name']}: Δf {plain(part['sensitivity'])}, scale {plain(part['scale'])}")
     if not release["inner_sql"]:
         return [*lines, "  the declared keys are listed: nothing is read, nothing is charged"]
-    return [*lines, "  inner SQL (on the private engine):", f"    {release['inner_sql']}"]
+    return [*lines, "  inner SQL (on the private engine):", *(f"    {sql}" for sql in release["inner_sql"])]
 
 
 def half_width_text(number: dict[str, Any]) -> str:

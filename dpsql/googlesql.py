@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.errors import Error, InvalidParameter, ParseError, UnsupportedQuery
 from dpsql.privacy.loss import parse_epsilon
-from dpsql.query import RESERVED
+from dpsql.rows import RESERVED
 
 _MARK = f"{RESERVED}_options"
 _CLAUSE = "DIFFERENTIAL_PRIVACY"

@@ -19,7 +19,7 @@ from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import Typed, position_of
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.sensitivity import Part, joint_bound
+from dpsql.privacy.sensitivity import ContributionBound, Part, joint_bound
 from dpsql.query import Call, Measure, Query, ReleaseQuery
 
 LN_2_64 = Fraction(4_436_142, 100_000)
@@ -28,9 +28,7 @@ LARGEST_NOISE = 2**62
 MAX_DOUBLE_CELLS = 2**50
 """Index arithmetic in DOUBLE is exact to the nearest integer up to here."""
 MAX_CELLS = 2**62
-"""2^40 rows of indices up to here stay below 2^102, far inside HUGEINT."""
-MAX_SQUARED_CELLS = 2**31
-"""Squares of indices up to here fit BIGINT, and 2^64 of them HUGEINT."""
+"""What one row adds at most: a weight times an index or its square. It fits BIGINT, and 2^64 rows of it HUGEINT."""
 SMALLEST_GRAIN = Fraction(1, 2**800)
 """Of doubles, unless the policy says otherwise: its inverse is a double too."""
 MAX_CALLS = 200
@@ -48,15 +46,35 @@ class BasisPlan:
     measure: Measure
     grid: Grid
     parts: tuple[Part, ...]
+    bound: ContributionBound
     epsilon: Fraction
 
     @property
     def loss(self) -> Fraction:
-        """The privacy loss of releasing all parts, worked out from the parts themselves."""
-        return self.epsilon * joint_bound(self.parts, self.grid.cells)
+        """The privacy loss of releasing all parts: of one unit's rows, worked out from parts, bound and scales.
+
+        A row that counts in full adds at most the joint bound of the parts, in their units; all rows of a unit add
+        `bound.total` times as much.
+        """
+        of_unit = joint_bound(self.parts, self.grid.cells) * self.bound.total
+        return of_unit * max(part.unit / self.scale(part) for part in self.parts)
 
     def scale(self, part: Part) -> Fraction:
-        return part.unit / self.epsilon
+        """Of the discrete Laplace noise, in the steps of the exact sums."""
+        return part.unit * self.bound.total / self.epsilon
+
+    @property
+    def row_scale(self) -> Fraction:
+        """The noise of a part with unit 1 in rows that count in full: what errors are worked out from."""
+        return self.bound.rows / self.epsilon
+
+    @property
+    def reading(self) -> tuple[str, ...]:
+        """What tells one inner query from another: bases for which it is equal are read in one pass.
+
+        Rows are weighted alike for all measures. The distinct values of a unit are chosen for each measure apart.
+        """
+        return self.measure.identity if self.measure.by_unit else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +99,19 @@ class ReleasePlan:
 
     @property
     def loss(self) -> Fraction:
-        """Bases add (each reads all rows); the groups of one release don't: a row is in one group."""
+        """Bases add (each reads all rows); the groups of one release don't.
+
+        A row is in one group; a unit may be in many, but its bound holds for the sum over all groups.
+        """
         return sum((b.loss for b in self.bases), Fraction(0))
+
+    @property
+    def passes(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of the bases whose exact sums are read together, for each inner query."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for index, basis in enumerate(self.bases):
+            found.setdefault(basis.reading, []).append(index)
+        return tuple(tuple(bases) for bases in found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +197,7 @@ def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
         )
     choice = _choose(query.calls)
     share = epsilon / len(choice.bases)
-    bases = tuple(_basis_plan(basis, measure, share) for basis, measure in choice.bases)
+    bases = tuple(_basis_plan(basis, measure, _bound(query, measure), share) for basis, measure in choice.bases)
     numbers = tuple(
         NumberPlan(call, index, way) for call, (index, way) in zip(query.calls, choice.numbers, strict=True)
     )
@@ -312,22 +341,46 @@ def _widened(lower: Fraction, upper: Fraction, grain: Fraction) -> Grid:
     return Grid(first * grain, grain, last - first)
 
 
-def _basis_plan(basis: Basis, measure: Measure, epsilon: Fraction) -> BasisPlan:
+def _bound(query: ReleaseQuery, measure: Measure) -> ContributionBound:
+    """How much of one unit's rows a measure counts: the least of the bounds that the policy gives.
+
+    A unit is counted once in each group that it has rows in (COUNT(DISTINCT unit)): as often as it has groups, or rows.
+    """
+    bound, (groups, per_group) = query.rows.bound, query.rows.groups
+    assert bound is not None
+    if measure.of_unit:
+        most = min(query.cells, bound.rows, query.cells if groups is None else groups)
+        return ContributionBound(most, weighted=most < query.cells and (bound.weighted or most < bound.rows))
+    if query.keys and groups is not None and per_group is not None and groups * per_group < bound.rows:
+        return ContributionBound(groups * per_group, weighted=True, groups=groups)
+    return bound
+
+
+def _basis_plan(basis: Basis, measure: Measure, bound: ContributionBound, epsilon: Fraction) -> BasisPlan:
     grid = _grid(measure)
     if measure.argument is not None and grid.cells:
-        grid = _fitted(basis, measure.argument, grid, epsilon)
-    return BasisPlan(basis, measure, grid, basis.parts(grid), epsilon)
+        grid = _fitted(basis, measure.argument, grid, bound, epsilon)
+    plan = BasisPlan(basis, measure, grid, basis.parts(grid), bound, epsilon)
+    if LN_2_64 * max(plan.scale(part) for part in plan.parts) >= LARGEST_NOISE:
+        raise InvalidParameter(
+            f"an epsilon of {float(epsilon):g} is too small for {bound.rows} rows of one unit",
+            hint="ask for a larger epsilon",
+        )
+    return plan
 
 
-def _fitted(basis: Basis, argument: Typed, grid: Grid, epsilon: Fraction) -> Grid:
-    """The grid, coarser by powers of two until indices, sums and noise fit their types."""
-    limit = MAX_CELLS if argument.kind is not Kind.DOUBLE else MAX_DOUBLE_CELLS
-    limit = MAX_SQUARED_CELLS if basis in SQUARED else limit
+def _fitted(basis: Basis, argument: Typed, grid: Grid, bound: ContributionBound, epsilon: Fraction) -> Grid:
+    """The grid, coarser by powers of two until indices, sums and noise fit their types: what is added up is w·i."""
+    limit = MAX_CELLS // bound.steps
+    if argument.kind is Kind.DOUBLE:
+        limit = min(limit, MAX_DOUBLE_CELLS)
+    if basis in SQUARED:
+        limit = min(limit, math.isqrt(MAX_CELLS // bound.steps))
     lower, upper = Fraction(argument.set.bounds.lower), Fraction(argument.set.bounds.upper)
     grain = grid.grain
     while True:
         grid = _widened(lower, upper, grain)
         widest = max((part.unit for part in basis.parts(grid)), default=1)
-        if grid.cells <= limit and LN_2_64 * widest / epsilon < LARGEST_NOISE:
+        if grid.cells <= limit and LN_2_64 * widest * bound.total / epsilon < LARGEST_NOISE:
             return grid
         grain *= 2

@@ -20,9 +20,9 @@ from sqlglot import exp
 from dpsql.engines import PublicTable
 from dpsql.errors import Cancelled, DatabaseError, EngineError, UnknownColumn, UnsupportedQuery
 from dpsql.expressions import position_of
-from dpsql.query import RESERVED
 from dpsql.release import NoisyRows
 from dpsql.result import Values
+from dpsql.rows import RESERVED
 
 MEMORY = "1GB"
 SECONDS = 30

@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from dpsql.expressions import Shown, Typed
 from dpsql.expressions.literals import MAX_DIGITS
-from dpsql.policy import Kind, Table
+from dpsql.policy import Kind
+from dpsql.rows import RESERVED, Rows
 from dpsql.valueset import EPOCH, Literal, ValueSet
 
 MAX_RELEASES = 50
@@ -82,12 +83,15 @@ class Key:
 class Measure:
     """What an aggregate counts or adds: rows that pass `filter`, with the value `argument` (None: whole rows).
 
-    Where it is `distinct` each value counts once.
+    Where it is `distinct` each value counts once. `by_unit`: so it does, and rows belong to units; `of_unit`: so they
+    do, and the values are the units themselves.
     """
 
     argument: Typed | None
     filter: exp.Expr | None
     distinct: bool = False
+    by_unit: bool = False
+    of_unit: bool = False
     identity: tuple[str, str] = field(init=False)
     """The SQL of argument and filter: equal for equal measures."""
 
@@ -115,7 +119,7 @@ class ReleaseQuery:
     intervals  (index of a call, level) of each interval that is asked for
     """
 
-    table: Table
+    rows: Rows
     where: tuple[exp.Expr, ...]
     keys: tuple[Key, ...]
     calls: tuple[Call, ...]
@@ -143,10 +147,6 @@ def decimal_text(value: Fraction) -> str:
     """A finite decimal with all its digits."""
     scale = next(s for s in range(MAX_DIGITS + 1) if (value * 10**s).denominator == 1)
     return f"{Decimal(int(value * 10**scale)).scaleb(-scale):f}"
-
-
-RESERVED = "_dpsql"
-"""No name of an analyst's begins so: those of releases and their columns do."""
 
 
 def release_name(index: int) -> str:

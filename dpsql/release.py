@@ -30,23 +30,27 @@ class NoisyRows:
 
 
 def release(
-    exact: ExactRows,
+    exact: tuple[ExactRows, ...],
     plan: ReleasePlan,
-    inner: Inner,
+    inner: tuple[Inner, ...],
     noise: NoiseSource,
     *,
     counts: Literal["clamp", "raw"],
 ) -> NoisyRows:
-    """Add the planned noise to the exact sums of every declared cell.
+    """Add the planned noise to the exact sums of every declared cell: `exact` are the answers of the inner queries.
 
     Privacy: the cells are the declared keys, in their order, whatever rows came back; a key that isn't declared is
     ignored, a cell without rows has the sums 0 and gets its noise like any other. Each part of each basis gets
     independent discrete Laplace noise of scale unit / ε. A ReleasePlan works its loss out from those very parts and
-    can't be made where that exceeds its ε. All that follows works on noisy numbers only.
+    can't be made where that exceeds its ε. All that follows works on noisy numbers only: the noisy sums of weighted
+    rows are rounded to whole rows and grains.
     """
-    positions = _positions(exact, plan)
     cells = plan.query.cells
-    noisy = [_noisy_parts(basis, exact, inner, positions, cells, noise) for basis in plan.bases]
+    noisy: dict[int, dict[str, Integers]] = {}
+    for bases, rows, query in zip(plan.passes, exact, inner, strict=True):
+        positions = _positions(rows, plan)
+        for index in bases:
+            noisy[index] = _noisy_parts(plan.bases[index], rows, query, positions, cells, noise)
     columns = key_columns(plan)
     for index, number in enumerate(plan.numbers):
         basis, parts = plan.bases[number.basis], noisy[number.basis]
@@ -55,12 +59,12 @@ def release(
             values = np.maximum(values, 0)
         columns[number_name(index)] = values
         if number.way.interval is not None:
-            low, high = number.way.interval(parts, 1 / basis.epsilon, basis.grid, LEVEL)
+            low, high = number.way.interval(parts, basis.row_scale, basis.grid, LEVEL)
             columns[half_width_name(index)] = np.maximum(np.maximum(values - low, high - values), 0.0)
     for index, (asked, level) in enumerate(plan.query.intervals):
         number = plan.numbers[asked]
         basis, parts = plan.bases[number.basis], noisy[number.basis]
-        ends = number.way.ends(parts, 1 / basis.epsilon, basis.grid, float(level))
+        ends = number.way.ends(parts, basis.row_scale, basis.grid, float(level))
         columns |= dict(zip(interval_names(index), ends, strict=True))
     return NoisyRows(columns)
 
@@ -78,15 +82,22 @@ def _noisy_parts(
     cells: int,
     noise: NoiseSource,
 ) -> dict[str, Integers]:
-    return {
-        part.name: narrowest(
-            _add(
-                _cells(_part(part, basis, exact, inner), positions, cells),
-                noise.laplace(basis.scale(part), cells),
-            )
-        )
-        for part in basis.parts
-    }
+    noisy = {}
+    for part in basis.parts:
+        sums = _cells(_part(part, basis, exact, inner), positions, cells)
+        found = _add(sums, noise.laplace(basis.scale(part), cells))
+        noisy[part.name] = narrowest(_in_full(found, basis.bound.steps))
+    return noisy
+
+
+def _in_full(noisy: Integers, steps: int) -> Integers:
+    """Noisy sums of weighted rows in rows that count in full, to the nearest."""
+    if steps == 1:
+        return noisy
+    half = steps // 2
+    if noisy.dtype != object and largest(noisy) > INT64_MAX - half:
+        noisy = noisy.astype(object)
+    return (noisy + half) // steps
 
 
 def narrowest(noisy: Integers) -> Integers:

@@ -31,7 +31,7 @@ from dpsql.privacy.noise import NoiseSource, SystemNoise
 from dpsql.query import half_width_name, interval_names, key_name, number_name, release_name
 from dpsql.release import NoisyRows, key_columns, listed, release
 from dpsql.result import LEVEL, Privacy, Result, ResultColumn, Values
-from dpsql.rewrite.inner import Inner, inner_query
+from dpsql.rewrite.inner import Inner, inner_queries
 from dpsql.rewrite.outer import (
     direct_numbers,
     direct_release,
@@ -41,6 +41,7 @@ from dpsql.rewrite.outer import (
     with_half_widths,
     without_clock,
 )
+from dpsql.rows import Catalogue
 
 CACHED_PLANS = 256
 ATTEMPTS = 3
@@ -52,10 +53,10 @@ FAILED = f"the charge stands; tell the operator: after {MAX_FAILURES} such failu
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A statement ready to run: its plan, the inner query of each release, the bound outer query."""
+    """A statement ready to run: its plan, the inner queries of each release, the bound outer query."""
 
     plan: Plan
-    inner: tuple[Inner, ...]
+    inner: tuple[tuple[Inner, ...], ...]
     outer: Outer
     columns: tuple[ResultColumn, ...]
     extra: tuple[tuple[int, int], ...]
@@ -121,14 +122,14 @@ class Session:
         receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
         with self._counting_failure(receipt, analyst):
             exact = [
-                transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts) if inner.terms else None
-                for inner in compiled.inner
+                tuple(transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts) for inner in queries)
+                for queries in compiled.inner
             ]
             noisy = {
-                release_name(i): listed(part)
-                if rows is None
-                else release(rows, part, inner, self._noise, counts=self.policy.counts)
-                for i, (rows, part, inner) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))
+                release_name(i): release(rows, part, queries, self._noise, counts=self.policy.counts)
+                if queries
+                else listed(part)
+                for i, (rows, part, queries) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))
             }
         return noisy, receipt
 
@@ -241,11 +242,11 @@ class Session:
         today: dt.date,
     ) -> Compiled:
         statement = parse(sql, dialect=policy.dialect, parameters=parameters, types=_types(policy, self.engine))
-        query = analyze(statement.tree, policy, today=today)
+        query = analyze(statement.tree, policy, self._catalogue(), today=today)
         _check_typed(statement)
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
         plan = replace(plan, outer=without_clock(plan.outer, today))
-        inner = tuple(_inner(r, self.engine) for r in plan.releases)
+        inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
         tree, extra = with_half_widths(plan)
         outer = _plain_outer(plan, tree)
         if outer is None:
@@ -254,6 +255,12 @@ class Session:
         visible = len(outer.names) - len(extra)
         columns = _columns(plan, outer, visible)
         return Compiled(plan, inner, outer, columns, extra, statement.explain)
+
+    def _catalogue(self) -> Catalogue:
+        """What the engine says of the tables' columns: it refuses where that changes while it is open."""
+        tables = self.policy.tables.values()
+        types = {table.name.lower(): self.engine.physical_types(table) for table in tables}
+        return Catalogue(types, {table.name.lower(): self.engine.unique_columns(table) for table in tables})
 
     def _current(self) -> tuple[Policy, Scratch, str]:
         """The policy with what public tables hold filled in, and the scratch engine, for the data as it is now."""
@@ -314,11 +321,6 @@ def _internal(error: Exception) -> InternalError:
         f"internal error {reference}",
         hint="any charge stands; tell the operator the reference in this message",
     )
-
-
-def _inner(plan: ReleasePlan, engine: Engine) -> Inner:
-    table = plan.query.table
-    return inner_query(plan, engine.relation(table), engine.physical_types(table))
 
 
 def _check_typed(statement: Statement) -> None:
@@ -384,7 +386,7 @@ def _columns(plan: Plan, outer: Outer, visible: int) -> tuple[ResultColumn, ...]
             planned = release_plan.numbers[number]
             basis = release_plan.bases[planned.basis]
             if planned.way.half_width is not None:
-                widths[position] = planned.way.half_width(1 / basis.epsilon, basis.grid, LEVEL)
+                widths[position] = planned.way.half_width(basis.row_scale, basis.grid, LEVEL)
     named = zip(outer.names[:visible], outer.types[:visible], strict=True)
     return tuple(ResultColumn(n, t, widths.get(i)) for i, (n, t) in enumerate(named))
 

@@ -298,7 +298,8 @@ def record(made: Bench, sql: str, epsilon: object = 1) -> Run:
 
 
 def bases_of(plan: Plan) -> list[BasisPlan]:
-    return [basis for release in plan.releases for basis in release.bases]
+    """The bases in the order in which they are released."""
+    return [release.bases[i] for release in plan.releases for bases in release.passes for i in bases]
 
 
 def realised_loss(plan: Plan, one: Run, other: Run) -> Fraction:
@@ -310,9 +311,9 @@ def realised_loss(plan: Plan, one: Run, other: Run) -> Fraction:
         for part in basis.parts:
             a, b = next(draws)
             assert (a.scale, a.size) == (b.scale, b.size) == (basis.scale(part), a.size)
-            moved += Fraction(sum(abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)), part.unit)
-        assert moved <= 1, f"one row moved a basis by {float(moved)} of its bound"
-        total += moved * basis.epsilon
+            moved += sum(abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)) / a.scale
+        assert moved <= basis.epsilon, f"one unit moved a basis by {float(moved / basis.epsilon)} of its bound"
+        total += moved
     assert next(draws, None) is None
     return total
 

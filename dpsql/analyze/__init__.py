@@ -1,7 +1,7 @@
 """Labels every SELECT of a statement as private rows, released or derived, and refuses what gets no label.
 
-A private scope (filters and projections of one private table) is kept as what it is in terms of that table: each of
-its columns is an expression over the table's own columns. A fact is thus always a fact about an expression, never
+A private scope (private tables joined, filtered and projected) is kept as what it is in terms of `dpsql.rows`: each of
+its columns is an expression over the columns of the rows. A fact is thus always a fact about an expression, never
 about a name that a subquery might have given to something else.
 
 Everything is decided from the SQL, the policy and the public tables: no private row is read here.
@@ -15,16 +15,31 @@ from sqlglot import exp
 
 from dpsql.analyze.relations import Private
 from dpsql.analyze.scopes import Analyzer
+from dpsql.errors import UnsupportedQuery
 from dpsql.policy import Policy
-from dpsql.query import Query
+from dpsql.query import Query, ReleaseQuery
+from dpsql.rows import Catalogue
 
 __all__ = ["analyze"]
 
 
-def analyze(tree: exp.Expr, policy: Policy, *, today: dt.date) -> Query:
+def analyze(tree: exp.Expr, policy: Policy, catalogue: Catalogue, *, today: dt.date) -> Query:
     """The releases and the outer query of one statement, or a refusal."""
-    analyzer = Analyzer(policy, today, tree)
+    analyzer = Analyzer(policy, catalogue, today, tree)
     relation = analyzer.query(tree, {})
     if isinstance(relation, Private):
         raise analyzer.rows_refused(tree, relation)
+    _check_one_unit(analyzer.releases)
     return Query(tuple(analyzer.releases), relation.tree, frozenset(analyzer.public_tables))
+
+
+def _check_one_unit(releases: list[ReleaseQuery]) -> None:
+    """One statement protects one kind of unit: its ε is said of that."""
+    of_rows = next((r.rows for r in releases if r.rows.unit is None), None)
+    of_units = next((r.rows for r in releases if r.rows.unit is not None), None)
+    if of_rows is not None and of_units is not None:
+        raise UnsupportedQuery(
+            f"the query reads {of_rows.name}, where each row is a privacy unit, and {of_units.name}, where a unit has "
+            "many rows",
+            hint="ask a query of each",
+        )

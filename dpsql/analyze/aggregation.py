@@ -145,7 +145,7 @@ class ReleaseBuilder:
         if options is not None and options.unit_column is not None:
             self._check_unit(options.unit_column)
         release = ReleaseQuery(
-            self.scope.source.table,
+            self.scope.source.rows,
             tuple(self.where),
             tuple(k for _, k in self.keys),
             tuple(self.calls),
@@ -164,19 +164,42 @@ class ReleaseBuilder:
         return Derived(outer)
 
     def _check_unit(self, node: exp.Column) -> None:
-        """A privacy_unit_column must fit the policy's unit: where that is each row, a column that could tell it.
+        """A privacy_unit_column must be the policy's unit; where that is each row, a column that could tell it.
 
         It changes nothing: what is protected is the policy's to say.
         """
         found = self.scope.lookup(node)
         if found is None:
             raise self.scope.unknown(node)
-        declared = self.scope.source.table.columns.get(found.name) if isinstance(found, exp.Column) else None
+        rows = self.scope.source.rows
+        if rows.unit is not None:
+            if not self._is_unit(found):
+                raise refuse(
+                    node, f"privacy_unit_column {node.name} is not the unit of {rows.name}", "leave the option out",
+                )  # fmt: skip
+            return
+        declared = rows.tables[0].columns.get(found.name) if isinstance(found, exp.Column) else None
         if declared is None or declared.keys is not None or declared.type.kind is Kind.BOOLEAN:
             raise refuse(
-                node, f"privacy_unit_column {node.name} can't be the unit of {self.scope.source.table.name}: "
+                node, f"privacy_unit_column {node.name} can't be the unit of {rows.name}: "
                 "the policy says that each row is one", "leave the option out",
             )  # fmt: skip
+
+    # -------------------------------------------------------------------- units
+
+    def _is_unit(self, node: exp.Expr) -> bool:
+        node = unparenthesised(node)
+        return isinstance(node, exp.Column) and node.name in self.scope.source.rows.units
+
+    def _no_units(self, resolved: exp.Expr, shown: exp.Expr, where: str) -> None:
+        """Refuse an expression from which something of the units could be read off."""
+        for column in resolved.find_all(exp.Column):
+            if column.name in self.scope.source.rows.units:
+                name = self.scope.source.rows.where_from(column.name)[1]
+                raise refuse(
+                    shown, f"{name} names the privacy unit, so it can't stand {where}",
+                    f"count units with COUNT(DISTINCT {name}), or rows with COUNT(*)", NotReleasable,
+                )  # fmt: skip
 
     # -------------------------------------------------------------------- keys
 
@@ -225,6 +248,7 @@ class ReleaseBuilder:
             if isinstance(node, (exp.Subquery, exp.Select)):
                 raise refuse(node, "a subquery can't be part of a group key", "group by columns")
         resolved = unparenthesised(self.scope.resolved(item))
+        self._no_units(resolved, item, "in GROUP BY")
         if any(resolved == known for known, _ in self.keys):
             return
         self.keys.append((resolved, key_of(self.compiler, resolved, Shown(item))))
@@ -406,9 +430,18 @@ class ReleaseBuilder:
             resolved = self.scope.resolved(shape.condition)
             condition = compiler.predicate(resolved)
             compiler = compiler.with_columns(narrow(compiler, resolved))
-        argument = None
-        if shape.argument is not None:
-            resolved = self.scope.resolved(shape.argument)
-            argument = compiler.value(resolved)
-            argument = aggregates.named(shape.aggregate).accept(compiler, resolved, argument)
-        return Call(shape.aggregate, Measure(argument, condition, shape.distinct), Shown(node))
+        if shape.argument is None:
+            return Call(shape.aggregate, Measure(None, condition, shape.distinct), Shown(node))
+        resolved = self.scope.resolved(shape.argument)
+        of_unit = shape.distinct and shape.aggregate == "count" and self._is_unit(resolved)
+        if not of_unit:
+            self._no_units(resolved, node, f"in {show(node)}")
+        by_unit = shape.distinct and self.scope.source.rows.unit is not None
+        if by_unit and not of_unit:
+            raise refuse(
+                node, f"{show(node)} over a table whose rows belong to units isn't supported",
+                "write COUNT(DISTINCT unit), or group by the value",
+            )  # fmt: skip
+        argument = compiler.value(resolved)
+        argument = aggregates.named(shape.aggregate).accept(compiler, resolved, argument)
+        return Call(shape.aggregate, Measure(argument, condition, shape.distinct, by_unit, of_unit), Shown(node))

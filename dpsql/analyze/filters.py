@@ -10,7 +10,6 @@ from dpsql.analyze.relations import (
     Private,
 )
 from dpsql.expressions import Compiler, narrow
-from dpsql.valueset import column_set
 
 _BARE = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Is)
 
@@ -41,8 +40,7 @@ def filters(source: Private, today: dt.date) -> list[exp.Expr]:
 
 
 def _declared(source: Private, today: dt.date) -> Compiler:
-    sets = {name: column_set(c) for name, c in source.table.columns.items()}
-    return Compiler(sets, source.table.name, today)
+    return Compiler(source.rows.sets, source.rows.where_from, today)
 
 
 def compiler_of(source: Private, today: dt.date) -> Compiler:

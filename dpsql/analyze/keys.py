@@ -130,20 +130,20 @@ def _origin(node: exp.Expr, compiler: Compiler) -> str:
 
 
 def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: ValueSet, size: int | None) -> Exception:
-    table = compiler.table
     if size is not None:
         coarser = f"DATE_TRUNC('day', {text})" if value_set.kind is Kind.TIMESTAMP else f"FLOOR({text} / 1000)"
         return refuse(node, f"the group key {text} has {size:,} values; at most {MAX_CELLS:,} are allowed",
                       f"group by something coarser, such as {coarser}")  # fmt: skip
-    if isinstance(node, exp.Column) and value_set.kind is Kind.TEXT:
+    if isinstance(node, exp.Column) and value_set.kind in (Kind.TEXT, Kind.DOUBLE):
+        table, name = compiler.origin(node.name)
+        if value_set.kind is Kind.DOUBLE:
+            return refuse(node, f"column {name} of {table} holds floating-point numbers, which can't be group keys",
+                          f"group by bins: FLOOR({name} / 1000) * 1000")  # fmt: skip
         return refuse(
-            node, f"the values of column {node.name} of {table} are private, so they can't be group keys",
-            f"the policy can list tables.{table}.columns.{node.name}.keys, or list them in the query: "
-            f"WHERE {node.name} IN ('a', 'b')", MissingBounds,
+            node, f"the values of column {name} of {table} are private, so they can't be group keys",
+            f"the policy can list tables.{table}.columns.{name}.keys, or list them in the query: "
+            f"WHERE {name} IN ('a', 'b')", MissingBounds,
         )  # fmt: skip
-    if isinstance(node, exp.Column) and value_set.kind is Kind.DOUBLE:
-        return refuse(node, f"column {node.name} of {table} holds floating-point numbers, which can't be group keys",
-                      f"group by bins: FLOOR({node.name} / 1000) * 1000")  # fmt: skip
     for column in node.find_all(exp.Column):
         leaf = compiler.columns[column.name]
         if leaf.kind not in (Kind.TEXT, Kind.BOOLEAN) and not leaf.bounds.bounded:

@@ -11,21 +11,20 @@ from sqlglot import exp
 from dpsql.errors import UnsupportedQuery
 from dpsql.expressions import refuse, show
 from dpsql.names import output_name
-from dpsql.policy import Table
-from dpsql.query import RESERVED
+from dpsql.rows import RESERVED, Rows
 
 MAX_NODES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Private:
-    """A per-unit scope: rows of one private table, each row at most once.
+    """A per-unit scope: private rows, each at most once.
 
-    columns  name (lower case) to expression over the table's own columns
-    where    the filters so far, over the table's own columns
+    columns  name (lower case) to expression over the rows' own columns
+    where    the filters so far, over the rows' own columns
     """
 
-    table: Table
+    rows: Rows
     columns: dict[str, exp.Expr]
     where: tuple[exp.Expr, ...] = ()
     alias: str = ""
@@ -33,9 +32,13 @@ class Private:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A scope over noisy and public numbers only, as the tree that the scratch engine runs."""
+    """A scope over noisy and public numbers only, as the tree that the scratch engine runs.
+
+    public  of a public table as it stands: its rows, which private ones may be joined to
+    """
 
     tree: exp.Expr
+    public: Private | None = None
 
 
 Relation = Private | Derived

@@ -1,8 +1,9 @@
-"""Names: an analyst's column as an expression over the private table's own columns."""
+"""Names: an analyst's column as an expression over the private rows' own columns."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -18,32 +19,49 @@ from dpsql.expressions import position_of, unsupported
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Resolves an analyst's column names to expressions over the private table's own columns."""
+    """Resolves an analyst's column names to expressions over the columns of private rows.
+
+    source  the rows of the whole FROM clause, with all their columns
+    parts   the columns of each table or subquery of FROM, by its name
+    merged  the columns that USING made one of two: they need no table before them
+    """
 
     size: Size
     source: Private
+    parts: Mapping[str, Mapping[str, exp.Expr]]
+    merged: Mapping[str, exp.Expr] = field(default_factory=dict)
 
     def lookup(self, node: exp.Column) -> exp.Expr | None:
+        """What a name stands for; None where it stands for nothing here. Raises UnknownColumn where for several."""
         if node.args.get("db") or node.args.get("catalog"):
             return None
-        if node.table and node.table.lower() != self.source.alias:
-            return None
-        return self.source.columns.get(node.name.lower())
+        name = node.name.lower()
+        if node.table:
+            return self.parts.get(node.table.lower(), {}).get(name)
+        if name in self.merged:
+            return self.merged[name]
+        having = [part for part, columns in self.parts.items() if name in columns]
+        if len(having) > 1:
+            raise UnknownColumn(
+                f"column {node.name} is in {' and '.join(having)}",
+                hint=f"write {having[0]}.{node.name} or {having[1]}.{node.name}",
+                position=position_of(node),
+            )
+        return self.parts[having[0]][name] if having else None
 
     def check_qualifier(self, node: exp.Column) -> None:
-        if node.table.lower() != self.source.alias:
+        if node.table.lower() not in self.parts:
             raise self._not_in_from(node)
 
     def _not_in_from(self, node: exp.Column) -> UnknownTable:
-        known = self.source.alias or self.source.table.name
         return UnknownTable(
             f"table {'.'.join(p.name for p in node.parts[:-1])} is not in this FROM clause",
-            hint=f"it has {known}",
+            hint=f"it has {', '.join(self.parts) or self.source.rows.name}",
             position=position_of(node),
         )
 
     def resolved(self, node: exp.Expr) -> exp.Expr:
-        """A copy over the table's own columns; an unknown column is an error."""
+        """A copy over the rows' own columns; an unknown column is an error."""
 
         def replaced(child: exp.Expr) -> exp.Expr:
             if isinstance(child, exp.Column):
@@ -57,15 +75,16 @@ class Scope:
 
     def _reserve(self, node: exp.Expr) -> None:
         """Count what the copy will hold before it is made."""
-        sizes: dict[str, int] = {}
+        sizes: dict[tuple[str, str], int] = {}
         for child in node.walk():
             found = self.lookup(child) if isinstance(child, exp.Column) else None
-            if found is None:
+            if found is None or not isinstance(child, exp.Column):
                 self.size.add(1)
                 continue
-            if child.name not in sizes:
-                sizes[child.name] = sum(1 for _ in found.walk())
-            self.size.add(sizes[child.name] + 1)
+            name = child.table, child.name
+            if name not in sizes:
+                sizes[name] = sum(1 for _ in found.walk())
+            self.size.add(sizes[name] + 1)
 
     def _required(self, node: exp.Column) -> exp.Expr:
         if isinstance(node.this, exp.Star):
@@ -80,13 +99,14 @@ class Scope:
         return exp.Paren(this=located) if isinstance(located, (exp.Binary, exp.Unary)) else located
 
     def unknown(self, node: exp.Column) -> Exception:
-        if node.args.get("db") or (node.table and node.table.lower() != self.source.alias):
+        if node.args.get("db") or (node.table and node.table.lower() not in self.parts):
             return self._not_in_from(node)
-        hint = did_you_mean(node.name, self.source.columns, "columns")
+        parts = {node.table.lower(): self.parts[node.table.lower()]} if node.table else self.parts
+        hint = did_you_mean(node.name, {name for part in parts.values() for name in part}, "columns")
         if node.this.args.get("quoted"):
             hint = f"text stands in single quotes: '{node.name}'; {hint}"
         return UnknownColumn(
-            f"column {node.name} does not exist in {self.source.alias or self.source.table.name}",
+            f"column {node.name} does not exist in {' or '.join(parts) or self.source.rows.name}",
             hint=hint,
             position=position_of(node),
         )

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from dpsql.analyze.aggregation import INTERVAL_ENDS, ReleaseBuilder, aggregate_calls, lists_keys
 from dpsql.analyze.filters import compiler_of
+from dpsql.analyze.joins import FromClause, Source, read_join
 from dpsql.analyze.relations import (
     Derived,
     Environment,
@@ -29,6 +30,7 @@ from dpsql.expressions.narrowing import unparenthesised
 from dpsql.names import declared_table, output_name, tables_ending
 from dpsql.policy import Policy
 from dpsql.query import ReleaseQuery
+from dpsql.rows import Catalogue, scan
 
 _SELECT_PARTS = frozenset(
     "expressions from_ where group having qualify order limit offset distinct with_ joins windows".split()
@@ -48,6 +50,7 @@ class Analyzer:
     """Walks one statement; collects the releases and public tables that it needs."""
 
     policy: Policy
+    catalogue: Catalogue
     today: dt.date
     root: exp.Expr
     releases: list[ReleaseQuery] = field(default_factory=list)
@@ -136,11 +139,12 @@ class Analyzer:
         inner_env, clause = self._with(node, env)
         start = node.args.get("from_")
         joins = node.args.get("joins") or []
-        first = self._source(start.this, inner_env) if start else None
-        if isinstance(first, Private) and not joins:
-            relation = self._private_select(node, first, inner_env)
+        nodes = ([start.this] if start else []) + [join.this for join in joins]
+        sources = [(source, self._source(source, inner_env)) for source in nodes]
+        if any(isinstance(source, Private) for _, source in sources):
+            relation = self._private_select(node, sources, joins, inner_env)
         else:
-            relation = self._derived_select(node, first, joins, inner_env)
+            relation = self._derived_select(node, [s for _, s in sources if isinstance(s, Derived)], joins, inner_env)
             self._check_no_options(node)
         if clause is not None and isinstance(relation, Derived):
             relation.tree.set("with_", clause)
@@ -161,12 +165,23 @@ class Analyzer:
         raise refuse(node, f"{show(node)} isn't a table", f"declared tables: {', '.join(sorted(self.policy.tables))}")
 
     def _aliased(self, node: exp.Expr, relation: Relation) -> Relation:
+        if isinstance(relation, Private):
+            return self._aliased_rows(node, relation)
+        aliased = self._aliased_tree(node, relation.tree)
+        return (
+            aliased if relation.public is None else replace(aliased, public=self._aliased_rows(node, relation.public))
+        )
+
+    def _aliased_rows(self, node: exp.Expr, relation: Private) -> Private:
         alias = node.args.get("alias")
         name = check_name(node, node.alias) if node.alias else ""
-        if isinstance(relation, Private):
-            renamed = self._renamed(node, relation, [c.name for c in alias.columns] if alias else [])
-            return replace(renamed, alias=name)
-        tree = relation.tree
+        renamed = self._renamed(node, relation, [c.name for c in alias.columns] if alias else [])
+        return replace(renamed, alias=name)
+
+    def _aliased_tree(self, node: exp.Expr, tree: exp.Expr) -> Derived:
+        alias = node.args.get("alias")
+        if node.alias:
+            check_name(node, node.alias)
         if isinstance(tree, (exp.Select, exp.SetOperation)):
             tree = exp.Subquery(this=tree)
         tree = tree.copy()
@@ -198,12 +213,14 @@ class Analyzer:
         if declared is None:
             raise self._unknown_table(node, name)
         table = self.policy.tables[declared]
-        if table.public:
-            self.public_tables.add(declared)
-            return self._aliased(node, Derived(_public_table(declared, node)))
         columns: dict[str, exp.Expr] = {c: exp.column(c, quoted=True) for c in table.columns}
-        relation = self._aliased(node, Private(table, columns))
-        return relation if node.alias or not isinstance(relation, Private) else replace(relation, alias=name)
+        rows = self._aliased_rows(node, Private(scan(table, self.policy, self.catalogue), columns))
+        if not node.alias:
+            rows = replace(rows, alias=name.rpartition(".")[2])
+        if not table.public:
+            return rows
+        self.public_tables.add(declared)
+        return replace(self._aliased_tree(node, _public_table(declared, node)), public=rows)
 
     def _unknown_table(self, node: exp.Table, name: str) -> UnknownTable:
         ending = sorted(tables_ending(name, self.policy.tables))
@@ -217,18 +234,11 @@ class Analyzer:
     # ------------------------------------------------------------------------------------------ derived scopes
 
     def _derived_select(
-        self, node: exp.Select, first: Relation | None, joins: list[exp.Join], env: Environment
+        self, node: exp.Select, sources: list[Derived], joins: list[exp.Join], env: Environment
     ) -> Derived:
         new = exp.Select()
-        sources = []
-        if first is not None:
-            sources.append((node.args["from_"].this, first))
-        sources += [(join.this, self._source(join.this, env)) for join in joins]
-        for source, relation in sources:
-            if isinstance(relation, Private):
-                raise self._join_refused(source, relation)
-        trees = [relation.tree for _, relation in sources if isinstance(relation, Derived)]
-        if first is not None:
+        trees = [source.tree for source in sources]
+        if len(trees) > len(joins):
             new.set("from_", exp.From(this=trees.pop(0)))
         new_joins = []
         for join, tree in zip(joins, trees, strict=True):
@@ -257,14 +267,6 @@ class Analyzer:
         new.set("expressions", [named_output(e, self.derived(e, env)) for e in node.expressions])
         return Derived(new)
 
-    def _join_refused(self, source: exp.Expr, relation: Private) -> Exception:
-        return refuse(
-            source,
-            f"a join with the private table {relation.table.name} isn't supported",
-            f"aggregate {relation.table.name} in a subquery first, then join its result: "
-            f"SELECT … FROM (SELECT key, COUNT(*) AS n FROM {relation.table.name} GROUP BY key) AS q JOIN …",
-        )
-
     def derived(self, node: exp.Expr, env: Environment) -> exp.Expr:
         """A copy of an expression of a derived scope, its subqueries analysed in their turn."""
         if isinstance(node, (exp.Select, exp.SetOperation)):
@@ -292,25 +294,54 @@ class Analyzer:
     # ------------------------------------------------------------------------------------------ private scopes
 
     def rows_refused(self, node: exp.Expr, relation: Private) -> NotReleasable:
-        name = relation.table.name
+        name = relation.rows.tables[0].name
         return NotReleasable(
             f"this query returns rows of the private table {name}; only aggregates of them can be released",
             hint=f"ask for an aggregate: SELECT COUNT(*) FROM {name}",
             position=position_of(node),
         )
 
-    def _private_select(self, node: exp.Select, source: Private, env: Environment) -> Relation:
-        scope = Scope(self.size, source)
-        where = source.where
-        if node.args.get("where"):
-            condition = scope.resolved(node.args["where"].this)
-            where = (*where, *connector_terms(unparenthesised(condition), exp.And))
-        source = replace(source, where=where)
+    def _private_select(
+        self, node: exp.Select, sources: list[tuple[exp.Expr, Relation]], joins: list[exp.Join], env: Environment
+    ) -> Relation:
+        where = node.args.get("where")
+        conditions = [] if where is None else connector_terms(unparenthesised(where.this), exp.And)
+        scope, filters = self._from(sources, joins, conditions)
+        source = scope.source
+        resolved = [term for c in filters for term in connector_terms(unparenthesised(scope.resolved(c)), exp.And)]
+        source = replace(source, where=(*source.where, *resolved))
         listing = node is self.root and lists_keys(node)
         if node.args.get("group") or listing or any(True for _ in aggregate_calls(node)):
             return ReleaseBuilder(self, node, replace(scope, source=source), env).build()
         self._check_no_options(node)
         return self._projection(node, replace(scope, source=source))
+
+    def _from(
+        self, sources: list[tuple[exp.Expr, Relation]], joins: list[exp.Join], conditions: list[exp.Expr]
+    ) -> tuple[Scope, list[exp.Expr]]:
+        """What FROM names, joined; and the conditions of WHERE and ON that are filters."""
+        if len(sources) == 1 and isinstance(only := sources[0][1], Private):
+            return Scope(self.size, only, {only.alias: only.columns}), conditions
+        read = [read_join(join) for join in joins]
+        found = []
+        for index, (node, relation) in enumerate(sources):
+            how, on, using = read[index - 1] if index else ("inner", (), ())
+            found.append(Source(node, self._joinable(node, relation, sources), how, on, using))
+        return FromClause(self, found, conditions).scope()
+
+    def _joinable(self, node: exp.Expr, relation: Relation, sources: list[tuple[exp.Expr, Relation]]) -> Private:
+        """Private rows, or a public table whose rows may be joined to them."""
+        if isinstance(relation, Private):
+            return relation
+        if relation.public is None:
+            private = next(source.rows for _, source in sources if isinstance(source, Private))
+            raise refuse(
+                node,
+                f"a join of the private {private.name} with the result of a query isn't supported",
+                f"aggregate {private.name} in a subquery first, then join its result: "
+                f"SELECT … FROM (SELECT key, COUNT(*) AS n FROM {private.tables[0].name} GROUP BY key) AS q JOIN …",
+            )
+        return relation.public
 
     def _check_no_options(self, node: exp.Select) -> None:
         """A SELECT that releases nothing has no ε of its own."""
@@ -331,8 +362,8 @@ class Analyzer:
             if node.args.get(part):
                 raise refuse(
                     node.args[part] if isinstance(node.args[part], exp.Expr) else node,
-                    f"{label} over rows of the private table {scope.source.table.name} isn't supported",
-                    f"aggregate first: SELECT … COUNT(*) FROM {scope.source.table.name} GROUP BY …",
+                    f"{label} over rows of the private table {scope.source.rows.tables[0].name} isn't supported",
+                    f"aggregate first: SELECT … COUNT(*) FROM {scope.source.rows.tables[0].name} GROUP BY …",
                 )
         compiler = compiler_of(scope.source, self.today)
         columns: dict[str, exp.Expr] = {}

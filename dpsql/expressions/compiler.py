@@ -1,6 +1,6 @@
 """Expressions over private columns: the allow-list, the types, the value sets, and SQL that can't fail.
 
-`Compiler.value` turns an analyst's expression over the columns of one private table into a `Typed`: DuckDB SQL that
+`Compiler.value` turns an analyst's expression over the columns of private rows into a `Typed`: DuckDB SQL that
 gives a value on every row, whatever the row holds, with its value set. What has no handler here is refused.
 
 Why it can't fail (an error on one row would tell that the row exists):
@@ -147,15 +147,15 @@ def show(node: exp.Expr, limit: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """Compiles expressions over one private table's columns.
+    """Compiles expressions over the columns of private rows.
 
-    columns   value set of each column by lower-case name, as narrowed by the query's filters
-    table     the table's name, for messages
+    columns   value set of each column by name, as narrowed by the query's filters
+    origin    what a column is called in the policy, (table, column), for messages
     today     what CURRENT_DATE means
     """
 
     columns: Mapping[str, ValueSet]
-    table: str
+    origin: Callable[[str], tuple[str, str]]
     today: dt.date
     steps: list[int] = field(default_factory=lambda: [0], compare=False)
     """How many expressions were compiled so far, shared by all compilers of a statement."""
@@ -246,7 +246,8 @@ def _column(compiler: Compiler, node: exp.Expr) -> Typed:
 def _column_set(compiler: Compiler, node: exp.Expr) -> ValueSet:
     value_set = compiler.columns.get(node.name)
     if value_set is None:
-        raise UnknownColumn(f"column {node.name} does not exist in {compiler.table}", position=position_of(node))
+        table, name = compiler.origin(node.name)
+        raise UnknownColumn(f"column {name} does not exist in {table}", position=position_of(node))
     return value_set
 
 

@@ -172,15 +172,15 @@ _YOUR_OWN = "for 0 and 100 the least and the greatest value that you expect"
 
 
 def _bounds_error(compiler: Compiler, column: exp.Column, what: str, value_set: ValueSet) -> DatabaseError:
-    name = column.name
+    table, name = compiler.origin(column.name)
     if value_set.kind in (Kind.DATE, Kind.TIMESTAMP):
         clip_hint = f"WHERE {name} BETWEEN DATE '2020-01-01' AND DATE '2029-12-31'"
     else:
         clip_hint = f"CLIP({name}, 0, 100), or WHERE {name} BETWEEN 0 AND 100, {_YOUR_OWN}"
     return refuse(
         column,
-        f"{what}: column {name} of {compiler.table} has no bounds",
-        f"the policy can set tables.{compiler.table}.columns.{name}.bounds, or clip in the query: {clip_hint}",
+        f"{what}: column {name} of {table} has no bounds",
+        f"the policy can set tables.{table}.columns.{name}.bounds, or clip in the query: {clip_hint}",
         MissingBounds,
     )
 

@@ -5,6 +5,45 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+WEIGHT = 2**20
+"""The weight of a row that counts in full, where rows are weighted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionBound:
+    """How much the rows of one unit count together, over all groups: as much as `rows` rows that count in full.
+
+    Either no unit has more rows than that, by the structure of what is read, or they are `weighted`: a unit with n
+    rows gives each the integer weight w = rows·2^20 // max(n, rows) and counts w·x where a row alone counts x. Since
+    n·w ≤ rows·2^20, the contributions of a unit add up to at most rows·2^20·max|x|, for any norm, any number of groups
+    and any filters of single aggregates, as long as n counts at least the rows that are added up (PROOFS, "Verified
+    right"). Units with at most `rows` rows have the weight 2^20 and lose nothing.
+    """
+
+    rows: int
+    weighted: bool = False
+    groups: int | None = None
+    """Where given, rows are weighted by groups: as many groups of a unit count in full, with rows/groups rows each.
+
+    A row's weight is then (w1·w2) // 2^20, with w1 = per·2^20 // max(rows of the unit in the group, per), per =
+    rows/groups, and w2 = groups·2^20 // max(groups of the unit, groups): over a group these add up to at most per·w2,
+    and over all groups to per·groups·2^20.
+    """
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or (self.groups is not None and (self.rows % self.groups or not self.weighted)):
+            raise ValueError("a contribution bound is a positive number of rows")
+
+    @property
+    def steps(self) -> int:
+        """How many integer steps of a sum make what one unweighted row adds."""
+        return WEIGHT if self.weighted else 1
+
+    @property
+    def total(self) -> int:
+        """The largest sum of the weights of one unit's rows, in steps: what a joint bound is multiplied by."""
+        return self.rows * self.steps
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -36,6 +75,7 @@ def joint_bound(parts: tuple[Part, ...], cells: int) -> Fraction:
 
     A row that passes the filter has either no value (present 0, index 0) or a value with an index in [0, cells]; a row
     that doesn't adds nothing. Over distinct values a row with a value that is there already is like one without.
+    Times a `ContributionBound`'s total it bounds what a whole unit adds.
 
     For a present row each term is |p(i)| / unit, p a polynomial of degree 2 at most in the index i. Where all are
     affine the sum is convex, so its maximum lies at an end of [0, cells]. Where none is negative on [0, cells], the sum

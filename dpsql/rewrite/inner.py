@@ -7,22 +7,32 @@ HUGEINT in the engine (an index is at most 2^62, so 2^64 rows fit) and leave it 
 The values are computed in nested subqueries, one for each step of `clip`: DuckDB would otherwise compute a step as
 often as it is named. Groups whose key isn't declared are dropped after the aggregation, where it costs nothing per
 row, in a form that the optimizer doesn't push below it; `release` ignores them once more.
+
+Where rows belong to units, their contributions are bounded by weights (`dpsql.rewrite.bound`), in one of these forms:
+
+    by row    rows with groups: each row joined to the weight of its unit, SUM(w·x)
+    by unit   rows without groups: the sums of each unit, then SUM(w·sum), w from the unit's number of rows
+    by pair   where the bound is by groups: the sums of each pair of unit and group, then SUM(w·sum)
+    units     COUNT(DISTINCT unit): the distinct pairs of unit and group, each counted with its unit's weight
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Grid
 from dpsql.expressions.literals import case_when, cast, decimal_sql, named, paren
 from dpsql.plan import BasisPlan, ReleasePlan
-from dpsql.policy import Kind
+from dpsql.policy import Kind, Table
 from dpsql.query import Key, Measure, key_name
+from dpsql.rewrite.bound import UNIT_COLUMN, WEIGHT_COLUMN, joined_weights, of_group_and_unit, weight, weights_by_unit
 from dpsql.rewrite.clip import Summand, column, presence, summand
+from dpsql.rewrite.rows import columns_of, rows_sql
 
 KINDS = ("rows", "present", "index", "square")
 """The exact sums that parts are made of."""
@@ -62,11 +72,12 @@ class Inner:
     sql: str
     keys: int
     terms: tuple[Term, ...]
+    weighted: bool = False
 
     @property
     def counts(self) -> int:
-        """How many of the terms are counts of rows: they come first, as they are."""
-        return sum(not term.is_sum for term in self.terms)
+        """How many of the terms are counts of rows, which come first, as they are. Weighted ones are sums."""
+        return 0 if self.weighted else sum(not term.is_sum for term in self.terms)
 
     @property
     def sums(self) -> int:
@@ -79,30 +90,50 @@ class Inner:
         return next(i for i, term in enumerate(self.terms) if term.identity == wanted)
 
 
-def inner_query(release: ReleasePlan, relation: exp.Expr, physical: Mapping[str, str]) -> Inner:
-    """The inner query of a release over `relation`, the engine's name of its table.
+def inner_queries(release: ReleasePlan, tables: Tables) -> tuple[Inner, ...]:
+    """The inner queries of a release, one for each of its passes. A release of no numbers has none."""
+    found = []
+    for bases in release.passes:
+        builder = _Builder(release, tuple(release.bases[i] for i in bases), tables)
+        text = builder.query().sql("duckdb", comments=False, copy=False)
+        found.append(Inner(text, len(release.query.keys), builder.terms, builder.weighted))
+    return tuple(found)
 
-    `physical` gives the engine's own type of each column, by lower-case name. A release of no numbers has none.
-    """
-    if not release.bases:
-        return Inner("", 0, ())
-    builder = _Builder(release, relation, physical)
-    return Inner(builder.query().sql("duckdb", comments=False, copy=False), len(release.query.keys), builder.terms)
+
+class Tables(Protocol):
+    """How the private engine has the declared tables: an `Engine`."""
+
+    def relation(self, table: Table) -> exp.Table: ...
+
+    def physical_types(self, table: Table) -> Mapping[str, str]: ...
 
 
 class _Builder:
-    def __init__(self, release: ReleasePlan, relation: exp.Expr, physical: Mapping[str, str]) -> None:
+    def __init__(self, release: ReleasePlan, bases: tuple[BasisPlan, ...], tables: Tables) -> None:
         self._query = release.query
-        self._relation = relation
-        self.terms = _terms(release)
-        self._summands = _summands(self.terms, physical)
+        self._rows = release.query.rows
+        self._tables = tables
+        self._bound = bases[0].bound
+        self._of_unit = bases[0].measure.of_unit
+        self.weighted = self._bound.weighted
+        self.terms = _terms(bases)
+        self._summands = {} if self._of_unit else _summands(self.terms, self._physical_type)
         filters = [t.measure for t in self.terms if t.measure.filter is not None]
         self._filters = {m.identity[1]: f"when_{i}" for i, m in enumerate(filters)}
         self._conditions = {m.identity[1]: m.filter for m in filters}
+        self._keys = [key_name(i) for i in range(len(self._query.keys))]
+
+    def _physical_type(self, name: str) -> str:
+        """The engine's own type of a column, "" where it is no table's."""
+        origin = self._rows.origins.get(name)
+        return "" if origin is None else self._tables.physical_types(origin.table).get(origin.column, "")
 
     def query(self) -> exp.Select:
         """The whole query: limbs of the groups' sums, of the groups whose keys are declared."""
-        outside = _from(self._grouped())
+        grouped = self._grouped()
+        with_ = grouped.args.pop("with_", None)
+        outside = _from(grouped)
+        outside.set("with_", with_)
         columns: list[exp.Expr] = []
         for index, key in enumerate(self._query.keys):
             code = column(key_name(index))
@@ -110,7 +141,7 @@ class _Builder:
             columns.append(code if text else named(cast(code, "BIGINT"), key_name(index)))
         for index, term in enumerate(self.terms):
             total = column(f"sum_{index}")
-            columns += _limbs(total, index) if term.is_sum else [total]
+            columns += _limbs(total, index) if term.is_sum or self.weighted else [total]
         outside.set("expressions", columns)
         declared = [_declared(key, column(key_name(i))) for i, key in enumerate(self._query.keys)]
         if declared:
@@ -119,30 +150,116 @@ class _Builder:
             outside.set("where", exp.Where(this=only))
         return outside
 
+    # ------------------------------------------------------------------------------------------ grouping
+
     def _grouped(self) -> exp.Select:
-        select = self._values()
-        keys = [column(key_name(i)) for i in range(len(self._query.keys))]
+        """The exact sums of each group."""
+        if self._of_unit:
+            return self._units()
+        if not self.weighted:
+            return self._by_group(self._values(), self._sum)
+        if self._bound.groups is not None:
+            return self._by_pair(self._bound.groups)
+        return self._by_row() if self._keys else self._by_unit()
+
+    def _by_group(self, select: exp.Select, total: Callable[[Term], exp.Expr]) -> exp.Select:
+        """A SELECT from rows or parts of groups, with its list: keys and the total of each term."""
+        keys = [column(name) for name in self._keys]
         columns: list[exp.Expr] = [*keys]
         if keys:
             columns.append(named(exp.Count(this=exp.Star()), "size"))
-        for index, term in enumerate(self.terms):
-            columns.append(named(self._sum(term), f"sum_{index}"))
-        select.set("expressions", columns)
-        if keys:
             select.set("group", exp.Group(expressions=[k.copy() for k in keys]))
+        columns += [named(total(term), f"sum_{index}") for index, term in enumerate(self.terms)]
+        select.set("expressions", columns)
         return select
+
+    def _by_row(self) -> exp.Select:
+        select = self._values()
+        unit = self._unit()
+        read = self._read([], unit)
+        weights = weights_by_unit(
+            rows_sql(self._rows, read, self._tables.relation), unit, self._bound.rows, self._where()
+        )
+        joined_weights(select, weights)
+        return self._by_group(select, self._sum)
+
+    def _by_unit(self) -> exp.Select:
+        return self._by_group(_from(self._parts()), self._weighted_part(weight(self._bound.rows, column("size"))))
+
+    def _by_pair(self, groups: int) -> exp.Select:
+        pairs = exp.to_identifier("pairs")
+        select = _selecting(exp.Table(this=pairs.copy()))
+        joined_weights(select, weights_by_unit(exp.Table(this=pairs.copy()), column(UNIT_COLUMN), groups))
+        of_row = of_group_and_unit(column("size"), self._bound.rows // groups, column(WEIGHT_COLUMN))
+        grouped = self._by_group(select, self._weighted_part(of_row))
+        return _with(grouped, pairs, self._parts())
+
+    def _parts(self) -> exp.Select:
+        """The size and the sums of each unit, or of each pair of unit and group."""
+        select = self._values()
+        by = [column(UNIT_COLUMN), *(column(name) for name in self._keys)]
+        columns = [*by, named(exp.Count(this=exp.Star()), "size")]
+        columns += [named(self._sum(term, weighted=False), f"sum_{i}") for i, term in enumerate(self.terms)]
+        select.set("expressions", columns)
+        select.set("group", exp.Group(expressions=[b.copy() for b in by]))
+        return select
+
+    def _weighted_part(self, of_row: exp.Expr) -> Callable[[Term], exp.Expr]:
+        def total(term: Term) -> exp.Expr:
+            part = cast(column(f"sum_{self.terms.index(term)}"), "HUGEINT")
+            return _none_is_zero(exp.Sum(this=exp.Mul(this=of_row.copy(), expression=part)))
+
+        return total
+
+    def _units(self) -> exp.Select:
+        """Of each group the number of its units: as many as there are distinct pairs, or the sum of their weights."""
+        (term,) = self.terms
+        values = self._values()
+        if (name := self._filters.get(term.measure.identity[1])) is not None:
+            values.set("where", exp.Where(this=column(name)))
+        values.set("expressions", [column(UNIT_COLUMN), *(column(name) for name in self._keys)])
+        values.set("distinct", exp.Distinct())
+        if not self.weighted:
+            return self._by_group(_from(values), lambda _: exp.Count(this=exp.Star()))
+        pairs = exp.to_identifier("pairs")
+        select = _selecting(exp.Table(this=pairs.copy()))
+        joined_weights(select, weights_by_unit(exp.Table(this=pairs.copy()), column(UNIT_COLUMN), self._bound.rows))
+        grouped = self._by_group(select, lambda _: _none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))))
+        return _with(grouped, pairs, values)
+
+    # ------------------------------------------------------------------------------------------ rows
+
+    def _unit(self) -> exp.Column:
+        assert self._rows.unit is not None
+        return column(self._rows.unit)
+
+    def _where(self) -> exp.Where | None:
+        """The conditions on rows. Rows whose unit is NULL belong to nobody; a join to weights drops them for itself."""
+        conditions = [c.copy() for c in self._query.where]
+        return exp.Where(this=exp.and_(*conditions, copy=False)) if conditions else None
+
+    def _read(self, expressions: Iterable[exp.Expr], unit: exp.Expr | None) -> set[str]:
+        """The columns of the rows that the query reads."""
+        needed = [*expressions, *self._query.where]
+        return set(columns_of(needed if unit is None else [*needed, unit]))
 
     def _values(self) -> exp.Select:
         """A SELECT, its list still to be set, FROM the rows with keys, conditions and finished summands."""
-        first = _selecting(self._relation.copy())
         conditions = [c.copy() for c in (*self._query.where, *(g for key in self._query.keys for g in key.guards))]
-        if conditions:
-            first.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
         carried: dict[str, exp.Expr] = {key_name(i): key.code.copy() for i, key in enumerate(self._query.keys)}
         for text, name in self._filters.items():
             condition_ = self._conditions[text]
             assert condition_ is not None
             carried[name] = condition_.copy()
+        if self._rows.unit is not None:
+            if self.weighted or self._of_unit:
+                carried[UNIT_COLUMN] = self._unit()
+            conditions.append(exp.Not(this=exp.Is(this=self._unit(), expression=exp.Null())))
+        firsts = [s.steps[0] for _, s in self._summands.values()]
+        read = self._read([*carried.values(), *firsts, *conditions], None)
+        first = _selecting(rows_sql(self._rows, read, self._tables.relation))
+        if conditions:
+            first.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
         steps = {name: list(s.steps) for name, s in self._summands.values()}
         select = first
         while True:
@@ -155,32 +272,56 @@ class _Builder:
             select = _from(select)
             carried = {name: column(name) for name in carried}
 
-    def _sum(self, term: Term) -> exp.Expr:
+    def _sum(self, term: Term, *, weighted: bool | None = None) -> exp.Expr:
+        """The total of a term over rows: each with its weight where rows have one."""
+        weighted = self.weighted if weighted is None else weighted
         if term.kind == "rows":
-            return self._filtered(exp.Count(this=exp.Star()), term)
+            return self._count(None, term, weighted)
         name, value = self._summands[_key(term, self._summands)]
-        count = self._filtered(exp.Count(this=_counted(column(name), term)), term)
+        count = self._count(column(name), term, weighted)
         if term.kind == "present":
             return count
         if term.kind == "square":
             # an index is at most 2^31 here, so its square fits BIGINT; none is negative, so the square tells them apart
-            return self._total(exp.Mul(this=_index(name, value), expression=_index(name, value)), term)
-        total = self._total(column(name), term)
+            return self._total(exp.Mul(this=_index(name, value), expression=_index(name, value)), term, weighted)
+        total = self._total(column(name), term, weighted)
         if not value.doubled:
             return total
         wide = cast(count, "HUGEINT")
         return _shifted(exp.Add(this=total, expression=_times(wide, value.cells)))
 
-    def _total(self, value: exp.Expr, term: Term) -> exp.Expr:
+    def _count(self, value: exp.Expr | None, term: Term, weighted: bool) -> exp.Expr:
+        """How many of the term's rows there are, or have a value."""
+        if not weighted:
+            what = exp.Star() if value is None else _counted(value, term)
+            return self._filtered(exp.Count(this=what), term)
+        of_row: exp.Expr = column(WEIGHT_COLUMN)
+        if value is not None:
+            of_row = case_when((exp.Not(this=exp.Is(this=value, expression=exp.Null())), of_row))
+        return _none_is_zero(self._filtered(exp.Sum(this=of_row), term))
+
+    def _total(self, value: exp.Expr, term: Term, weighted: bool) -> exp.Expr:
         """The sum of a value over the term's rows, or over their distinct values; 0 where there is none."""
-        added = self._filtered(exp.Sum(this=_counted(value, term)), term)
-        return exp.Coalesce(this=added, expressions=[exp.Literal.number(0)])
+        if weighted:
+            value = exp.Mul(this=column(WEIGHT_COLUMN), expression=cast(value, "BIGINT"))
+        return _none_is_zero(self._filtered(exp.Sum(this=_counted(value, term)), term))
 
     def _filtered(self, aggregate: exp.Expr, term: Term) -> exp.Expr:
         name = self._filters.get(term.measure.identity[1])
         if name is None:
             return aggregate
         return exp.Filter(this=aggregate, expression=exp.Where(this=column(name)))
+
+
+def _none_is_zero(total: exp.Expr) -> exp.Expr:
+    return exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
+
+
+def _with(select: exp.Select, name: exp.Identifier, rows: exp.Select) -> exp.Select:
+    """The SELECT with rows that it reads twice under a name, computed once."""
+    cte = exp.CTE(this=rows, alias=exp.TableAlias(this=name), materialized=True)
+    select.set("with_", exp.With(expressions=[cte]))
+    return select
 
 
 def _from(select: exp.Select) -> exp.Select:
@@ -236,9 +377,9 @@ def _declared(key: Key, code: exp.Expr) -> exp.Expr:
     return paren(inside)
 
 
-def _terms(release: ReleasePlan) -> tuple[Term, ...]:
+def _terms(bases: tuple[BasisPlan, ...]) -> tuple[Term, ...]:
     found: dict[tuple[object, ...], Term] = {}
-    for basis in release.bases:
+    for basis in bases:
         for kind in KINDS:
             if any(getattr(part, kind) for part in basis.parts):
                 term = _term(kind, basis)
@@ -255,7 +396,7 @@ def _term(kind: str, basis: BasisPlan) -> Term:
 _Summands = dict[tuple[str, Grid | None], tuple[str, Summand]]
 
 
-def _summands(terms: tuple[Term, ...], physical: Mapping[str, str]) -> _Summands:
+def _summands(terms: tuple[Term, ...], physical_type: Callable[[str], str]) -> _Summands:
     """The column and steps of each distinct argument on each of its grids; values are counted on any of them."""
     found: _Summands = {}
     for term in sorted(terms, key=lambda t: t.grid is None):
@@ -263,7 +404,7 @@ def _summands(terms: tuple[Term, ...], physical: Mapping[str, str]) -> _Summands
         if term.kind == "rows" or argument is None or _key(term, found) in found:
             continue
         name = f"value_{len(found)}"
-        bare = physical.get(argument.raw.name, "") if argument.raw is not None else ""
+        bare = "" if argument.raw is None else physical_type(argument.raw.name)
         if term.grid is None:
             found[text, None] = name, presence(argument, distinct=term.measure.distinct)
         else:

@@ -1,64 +1,64 @@
 -- Joins, set operations, subqueries and windows over private rows.
 
 SELECT COUNT(*) FROM people AS a JOIN people AS b ON a.city = b.city
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people AS a JOIN people AS b O
+--> 0A000 a row of people is a unit of its own, so no row of another private table belongs to it
+--> hint: aggregate each in a subquery, then join the results
+--> at 38: people AS b ON a.city = b.city
 
 SELECT COUNT(*) FROM people AS a JOIN people AS b USING (city)
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people AS a JOIN people AS b U
+--> 0A000 a row of people is a unit of its own, so no row of another private table belongs to it
+--> hint: aggregate each in a subquery, then join the results
+--> at 38: people AS b USING (city)
 
 SELECT COUNT(*) FROM people NATURAL JOIN visits
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people NATURAL JOIN visits
+--> 0A000 NATURAL JOIN with private rows isn't supported
+--> hint: name the columns: JOIN … USING (column)
+--> at 41: visits
 
 SELECT COUNT(*) FROM people, visits
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people, visits
+--> 0A000 a row of visits is a unit of its own, so no row of another private table belongs to it
+--> hint: aggregate each in a subquery, then join the results
+--> at 29: visits
 
 SELECT COUNT(*) FROM people CROSS JOIN cities
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people CROSS JOIN cities
+--> 0A000 the public table cities has no key that is declared unique, so a private row could meet many of its rows
+--> hint: the policy can say which columns are one: tables.cities.primary_key
+--> at 39: cities
 
 SELECT COUNT(*) FROM people JOIN cities ON people.city = cities.city
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people JOIN cities ON people.c
+--> 0A000 the public table cities has no key that is declared unique, so a private row could meet many of its rows
+--> hint: the policy can say which columns are one: tables.cities.primary_key
+--> at 33: cities ON people.city = cities
 
 SELECT COUNT(*) FROM cities LEFT JOIN people ON people.city = cities.city
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
+--> 0A000 a LEFT JOIN of the private people to public rows isn't supported
+--> hint: write people first: FROM people LEFT JOIN … ON …
 --> at 38: people ON people.city = cities
 
 SELECT COUNT(*) FROM people JOIN visits ON people.age = visits.cost OR people.n = visits.cost
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people JOIN visits ON people.a
+--> 0A000 a row of visits is a unit of its own, so no row of another private table belongs to it
+--> hint: aggregate each in a subquery, then join the results
+--> at 33: visits ON people.age = visits.
 
 SELECT COUNT(*) FROM people SEMI JOIN visits ON people.age = visits.cost
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people SEMI JOIN visits ON peo
+--> 0A000 SEMI JOIN with private rows isn't supported
+--> hint: write WHERE unit IN (SELECT unit FROM …)
+--> at 38: visits ON people.age = visits.
 
 SELECT COUNT(*) FROM people ANTI JOIN visits ON people.age = visits.cost
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people ANTI JOIN visits ON peo
+--> 0A000 ANTI JOIN with private rows isn't supported
+--> hint: write WHERE unit NOT IN (SELECT unit FROM …)
+--> at 38: visits ON people.age = visits.
 
 SELECT COUNT(*) FROM people ASOF JOIN visits ON people.age >= visits.cost
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people ASOF JOIN visits ON peo
+--> 0A000 ASOF JOIN with private rows isn't supported
+--> hint: write JOIN … ON, or LEFT JOIN … ON
+--> at 38: visits ON people.age >= visits
 
 SELECT COUNT(*) FROM people POSITIONAL JOIN visits
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 21: people POSITIONAL JOIN visits
+--> 0A000 POSITIONAL JOIN with private rows isn't supported
+--> hint: write JOIN … ON, or LEFT JOIN … ON
+--> at 44: visits
 
 SELECT COUNT(*) FROM people, LATERAL (SELECT people.age) AS q
 --> 0A000 LATERAL (SELECT people.age) AS q isn't a table
@@ -96,9 +96,9 @@ SELECT COUNT(*) FROM (SELECT age FROM people INTERSECT SELECT cost FROM visits) 
 --> at 29: age FROM people INTERSECT SELE
 
 WITH p AS (SELECT age FROM people) SELECT COUNT(*) FROM p AS a JOIN p AS b ON a.age = b.age
---> 0A000 a join with the private table people isn't supported
---> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 56: p AS a JOIN p AS b ON a.age =
+--> 0A000 a row of people is a unit of its own, so no row of another private table belongs to it
+--> hint: aggregate each in a subquery, then join the results
+--> at 68: p AS b ON a.age = b.age
 
 WITH RECURSIVE p AS (SELECT age FROM people UNION ALL SELECT age FROM p) SELECT COUNT(*) FROM p
 --> 0A000 WITH RECURSIVE isn't supported
@@ -241,9 +241,9 @@ SELECT region, (SELECT COUNT(*) FROM people WHERE people.city = cities.city) FRO
 --> at 64: cities.city) FROM cities
 
 SELECT q.n + people.age FROM (SELECT COUNT(*) AS n FROM people) AS q, people
---> 0A000 a join with the private table people isn't supported
+--> 0A000 a join of the private people with the result of a query isn't supported
 --> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
---> at 70: people
+--> at 37: COUNT(*) AS n FROM people) AS
 
 SELECT COUNT(*) FROM people PIVOT (COUNT(*) FOR city IN ('A', 'B'))
 --> 0A000 PIVOT isn't supported here

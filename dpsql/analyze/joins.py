@@ -1,0 +1,429 @@
+"""FROM with several tables: which rows belong together, and why joining them is sound.
+
+A private row may meet rows of the same unit, and rows of public tables. So a private table joins
+
+- another one on the unit: a unit column of each is equal, and one side has one row of each unit (a unit with many rows
+  on both sides would make as many pairs as their product, which takes a time that tells);
+- another one along a declared foreign key that leads to the unit: the child's row belongs to the unit of its parent's;
+- a public one on all columns of a key of it that is kept unique, compared as they are stored: a private row meets at
+  most one public row (PROOFS P4).
+
+Everything else is refused with the equality that is missing. Conditions that don't connect tables are filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from sqlglot import exp
+
+from dpsql.analyze.filters import compiler_of, filters
+from dpsql.analyze.relations import Private
+from dpsql.analyze.resolution import Scope
+from dpsql.errors import UnknownColumn
+from dpsql.expressions import connector_terms, position_of, refuse, show
+from dpsql.expressions.narrowing import unparenthesised
+from dpsql.policy import ForeignKey, Unit
+from dpsql.privacy.sensitivity import ContributionBound
+from dpsql.rows import Join, Rows, identical, join, renamed, select
+
+if TYPE_CHECKING:
+    from dpsql.analyze.scopes import Analyzer
+
+
+How = Literal["inner", "left"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A table or subquery of FROM. `how` it is joined: "inner" (a comma too), "left"; `on` its ON conditions."""
+
+    node: exp.Expr
+    relation: Private
+    how: How = "inner"
+    on: tuple[exp.Expr, ...] = ()
+    using: tuple[exp.Identifier, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.relation.alias
+
+
+@dataclass(frozen=True, slots=True)
+class _Equality:
+    """A condition `a.x = b.y` on columns as they are stored or were computed: (source, column) of each side."""
+
+    node: exp.Expr
+    one: tuple[str, str]
+    other: tuple[str, str]
+
+    def towards(self, name: str, known: Mapping[str, object]) -> tuple[tuple[str, str], str] | None:
+        """(source and column on the known side, column of source `name`), if it connects the two."""
+        for mine, theirs in ((self.one, self.other), (self.other, self.one)):
+            if mine[0] == name and theirs[0] in known:
+                return theirs, mine[1]
+        return None
+
+
+def read_join(node: exp.Join) -> tuple[How, tuple[exp.Expr, ...], tuple[exp.Identifier, ...]]:
+    """How a join joins, its ON conditions, and the columns of USING."""
+    words = [str(node.args.get(part) or "").upper() for part in ("method", "side", "kind")]
+    label = " ".join(word for word in words if word)
+    if label not in ("", "INNER", "CROSS", "LEFT", "LEFT OUTER"):
+        hints = {
+            "RIGHT": "write the private table that keeps all its rows first, and LEFT JOIN the other",
+            "FULL": "write LEFT JOIN from the table whose rows are counted",
+            "NATURAL": "name the columns: JOIN … USING (column)",
+            "SEMI": "write WHERE unit IN (SELECT unit FROM …)",
+            "ANTI": "write WHERE unit NOT IN (SELECT unit FROM …)",
+        }
+        hint = next((h for word, h in hints.items() if word in label), "write JOIN … ON, or LEFT JOIN … ON")
+        raise refuse(node, f"{label} JOIN with private rows isn't supported", hint)
+    for part, value in node.args.items():
+        if value and part not in ("this", "on", "using", "side", "kind"):
+            raise refuse(node, f"{show(node).strip()} has an option that isn't supported", "write JOIN … ON a.x = b.x")
+    on = node.args.get("on")
+    conditions = () if on is None else tuple(connector_terms(unparenthesised(on), exp.And))
+    using = tuple(node.args.get("using") or ())
+    return "left" if words[1] == "LEFT" else "inner", conditions, using
+
+
+@dataclass(slots=True)
+class FromClause:
+    """Joins the sources of a FROM clause one after the other, each as soon as it is connected."""
+
+    analyzer: Analyzer
+    sources: list[Source]
+    where: list[exp.Expr]
+    joined: Private = field(init=False)
+    parts: dict[str, dict[str, exp.Expr]] = field(default_factory=dict)
+    using: dict[str, str] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._check_names()
+        self.sources = [self._without_using(index, source) for index, source in enumerate(self.sources)]
+
+    def scope(self) -> tuple[Scope, list[exp.Expr]]:
+        """The scope of the whole clause, and the conditions that are filters."""
+        waiting = list(self.sources)
+        first = next((s for s in waiting if s.relation.rows.bound is not None and s.how == "inner"), None)
+        if first is None:
+            private = next(s for s in waiting if s.relation.rows.bound is not None)
+            raise refuse(
+                private.node, f"a LEFT JOIN of the private {private.name} to public rows isn't supported",
+                f"write {private.name} first: FROM {private.name} LEFT JOIN … ON …",
+            )  # fmt: skip
+        waiting.remove(first)
+        self.joined = first.relation
+        self.parts[first.name] = dict(first.relation.columns)
+        while waiting:
+            attached = next((s for s in self._next(waiting) if self._attach(s)), None)
+            if attached is None:
+                raise self._unconnected(waiting)
+            waiting.remove(attached)
+        parts = {source.name: self.parts[source.name] for source in self.sources}  # as written: what * lists
+        columns = self._all_columns(parts)
+        scope = Scope(self.analyzer.size, replace(self.joined, columns=columns, alias=""), parts, self._merged())
+        return scope, [condition for condition in self._conditions() if id(condition) not in self.used]
+
+    def _next(self, waiting: list[Source]) -> Iterator[Source]:
+        """What may be joined now: nothing that stands behind an outer join's table before that table is."""
+        for source in waiting:
+            yield source
+            if source.how == "left":
+                return
+
+    def _conditions(self) -> Iterator[exp.Expr]:
+        for source in self.sources:
+            if source.how == "inner":
+                yield from source.on
+        yield from self.where
+
+    def _check_names(self) -> None:
+        names = [source.name for source in self.sources]
+        for source in self.sources:
+            if names.count(source.name) > 1:
+                raise refuse(
+                    source.node, f"the name {source.name} stands twice in FROM", "give each an alias of its own"
+                )
+
+    def _all_columns(self, parts: Mapping[str, Mapping[str, exp.Expr]]) -> dict[str, exp.Expr]:
+        columns = self._merged()
+        for part in parts.values():
+            for name, expression in part.items():
+                columns.setdefault(name, expression)
+        return columns
+
+    # ------------------------------------------------------------------------------------------ names
+
+    def _without_using(self, index: int, source: Source) -> Source:
+        """USING (c) as the equality it is, of the first source before that has the column."""
+        equal = []
+        for column in source.using:
+            name = column.name.lower()
+            left = next((s.name for s in self.sources[:index] if name in s.relation.columns), None)
+            if left is None or name not in source.relation.columns:
+                raise UnknownColumn(
+                    f"USING names the column {column.name}, which both sides must have",
+                    hint="write ON a.x = b.y", position=position_of(source.node),
+                )  # fmt: skip
+            self.using[name] = left
+            one, other = (
+                exp.column(column.copy(), table=exp.to_identifier(t, quoted=True)) for t in (left, source.name)
+            )
+            equal.append(exp.EQ(this=one, expression=other))
+        return replace(source, on=(*source.on, *equal))
+
+    def _merged(self) -> dict[str, exp.Expr]:
+        """The columns of USING, as far as they are joined: the left one of the two."""
+        return {name: self.parts[left][name] for name, left in self.using.items() if left in self.parts}
+
+    def _named(self, node: exp.Expr) -> tuple[str, str] | None:
+        """(source, column) of a bare column of this clause, None for anything else."""
+        node = unparenthesised(node)
+        if not isinstance(node, exp.Column) or node.args.get("db"):
+            return None
+        name = node.name.lower()
+        if not node.table and name in self.using:
+            return self.using[name], name
+        having = [s.name for s in self.sources if name in s.relation.columns and node.table.lower() in ("", s.name)]
+        if len(having) > 1:
+            raise UnknownColumn(
+                f"column {node.name} is in {' and '.join(having)}",
+                hint=f"write {having[0]}.{node.name} or {having[1]}.{node.name}",
+                position=position_of(node),
+            )
+        return (having[0], name) if having else None
+
+    def _equalities(self, conditions: Iterator[exp.Expr]) -> Iterator[_Equality]:
+        for condition in conditions:
+            plain = unparenthesised(condition)
+            if isinstance(plain, exp.EQ):
+                one, other = self._named(plain.this), self._named(plain.expression)
+                if one is not None and other is not None and one[0] != other[0]:
+                    yield _Equality(condition, one, other)
+
+    # ------------------------------------------------------------------------------------------ joining
+
+    def _attach(self, source: Source) -> bool:
+        """Join a source if it is connected to what is joined so far."""
+        conditions = iter(source.on) if source.how == "left" else self._conditions()
+        pairs = []
+        for equality in self._equalities(conditions):
+            found = equality.towards(source.name, self.parts)
+            if found is not None:
+                pairs.append((*found, equality.node))
+        right = source.relation
+        if source.how == "left" and (right.where or not all(isinstance(c, exp.Column) for c in right.columns.values())):
+            right = materialised(right, self.analyzer)
+        found_pairs = [_Pair(self.parts[left[0]][left[1]], right.columns[column], node) for left, column, node in pairs]
+        connection = self._connection(right, [p for p in found_pairs if p.plain], source)
+        if connection is None:
+            return False
+        self._join(source, right, connection)
+        return True
+
+    def _connection(self, relation: Private, pairs: list[_Pair], source: Source) -> _Connection | None:
+        left, right = self.joined.rows, relation.rows
+        assert left.bound is not None
+        types = self.analyzer.catalogue.types
+        pairs = [p for p in pairs if identical(left, p.left_name, right, p.right_name, types)]
+        if right.bound is None:
+            for key in self._unique(right):
+                chosen = [p for p in pairs if p.right_name in key]
+                if {p.right_name for p in chosen} == key:
+                    return _Connection(tuple(chosen), left.bound)
+            return None
+        if left.unit is None or right.unit is None:
+            raise refuse(
+                source.node, f"a row of {right.name if right.unit is None else left.name} is a unit of its own, so no "
+                "row of another private table belongs to it",
+                "aggregate each in a subquery, then join the results",
+            )  # fmt: skip
+        return self._along_key(left, right, pairs, source) or self._on_unit(left, right, pairs, source)
+
+    def _unique(self, right: Rows) -> tuple[frozenset[str], ...]:
+        """The keys of a public relation that are kept unique, as sets of its columns."""
+        tables = {origin.table.name.lower() for origin in right.origins.values()}
+        return self.analyzer.catalogue.unique.get(tables.pop(), ()) if len(tables) == 1 else ()
+
+    def _along_key(self, left: Rows, right: Rows, pairs: list[_Pair], source: Source) -> _Connection | None:
+        """A join of child and parent along the foreign key that leads to the unit.
+
+        A row of the child has one parent at most, so the pairs are as many as the child's rows, unless the parent's
+        rows stand in the other relation several times.
+        """
+        assert left.bound is not None and right.bound is not None
+        for child, parent in ((right, left), (left, right)):
+            for table in child.tables:
+                key = table.unit.via if isinstance(table.unit, Unit) else None
+                chosen = () if key is None else _key_pairs(key, table.name, pairs, left, right, child is right)
+                if key is None or not chosen:
+                    continue
+                owner = self.analyzer.policy.tables[key.parent].unit
+                assert isinstance(owner, Unit) and parent.bound is not None and child.bound is not None
+                if parent.bound.rows > owner.max_rows:
+                    raise self._many_on_both(source)
+                return _Connection(chosen, child.bound, unit_of_right=parent is right and source.how == "inner")
+        return None
+
+    def _on_unit(self, left: Rows, right: Rows, pairs: list[_Pair], source: Source) -> _Connection | None:
+        assert left.bound is not None and right.bound is not None
+        chosen = next((p for p in pairs if p.left_name in left.units and p.right_name in right.units), None)
+        if chosen is None:
+            return None
+        if min(left.bound.rows, right.bound.rows) > 1:
+            raise self._many_on_both(source)
+        weighted = left.bound.weighted or right.bound.weighted
+        return _Connection((chosen,), ContributionBound(left.bound.rows * right.bound.rows, weighted))
+
+    def _many_on_both(self, source: Source) -> Exception:
+        unit = _unit_column(source.name, source.relation.columns, source.relation.rows)
+        table = source.relation.rows.name
+        name = "unit" if unit is None else unit.rpartition(".")[2]
+        return refuse(
+            source.node,
+            f"{self.joined.rows.name} and {source.name} both have many rows of one unit, so their join pairs each with "
+            "each",
+            f"join one row of each unit: (SELECT {name}, COUNT(*) AS n FROM {table} GROUP BY {name}) AS q",
+        )
+
+    def _join(self, source: Source, right: Private, connection: _Connection) -> None:
+        kind = source.how
+        on = tuple((p.left_name, p.right_name) for p in connection.pairs)
+        joined, names = join(
+            self.joined.rows, right.rows, kind, on,
+            bound=connection.bound, unit_of_right=connection.unit_of_right,
+        )  # fmt: skip
+        self.used |= {id(p.node) for p in connection.pairs}
+        columns = {name: renamed(c, names) for name, c in right.columns.items()}
+        self.parts[source.name] = columns
+        where = self.joined.where
+        if kind == "inner":
+            where += tuple(renamed(c, names) for c in right.where)
+        self.joined = replace(self.joined, rows=joined, where=where)
+        if kind == "left":
+            self._condition(source, joined)
+
+    def _condition(self, source: Source, joined: Rows) -> None:
+        """The other conditions of an outer join's ON: they choose among partners, and drop no row of the left."""
+        rest = [c for c in source.on if id(c) not in self.used]
+        if not rest:
+            return
+        scope = Scope(self.analyzer.size, replace(self.joined, where=()), self.parts, self._merged())
+        compiler = compiler_of(scope.source, self.analyzer.today)
+        condition = exp.and_(*(compiler.predicate(scope.resolved(c)) for c in rest), copy=False)
+        form = joined.form
+        assert isinstance(form, Join)
+        self.joined = replace(self.joined, rows=replace(joined, form=replace(form, condition=condition)))
+
+    # ------------------------------------------------------------------------------------------ refusals
+
+    def _unconnected(self, waiting: list[Source]) -> Exception:
+        source = next((s for s in self._next(waiting) if s.relation.rows.bound is not None), waiting[0])
+        if source.relation.rows.bound is None:
+            return self._public_unconnected(source)
+        return refuse(
+            source.node,
+            f"the join of {self.joined.rows.name} with {source.name} is not on their privacy unit",
+            self._missing_equality(source),
+        )
+
+    def _public_unconnected(self, source: Source) -> Exception:
+        name, keys = source.name, [sorted(key) for key in self._unique(source.relation.rows)]
+        if not keys:
+            return refuse(
+                source.node, f"the public table {name} has no key that is declared unique, so a private row could meet "
+                "many of its rows",
+                f"the policy can say which columns are one: tables.{name}.primary_key",
+            )  # fmt: skip
+        equal = " or ".join(" AND ".join(f"{name}.{column} = …" for column in key) for key in keys)
+        return refuse(
+            source.node, f"the public table {name} must be joined on the whole of its key, by plain equality of "
+            "columns of the same type",
+            f"write JOIN {name} ON {equal}",
+        )  # fmt: skip
+
+    def _missing_equality(self, source: Source) -> str:
+        """The equality of units that a join lacks; where a table reaches its unit through others, that of the key."""
+        rows = source.relation.rows
+        theirs = _unit_column(source.name, source.relation.columns, rows)
+        mine = next((u for p, c in self.parts.items() if (u := _unit_column(p, c, self.joined.rows)) is not None), None)
+        if theirs is not None and mine is not None:
+            return f"add the equality {mine} = {theirs}"
+        for table in (*rows.tables, *self.joined.rows.tables):
+            key = table.unit.via if isinstance(table.unit, Unit) else None
+            if key is not None:
+                pairs = zip(key.columns, key.parent_columns, strict=True)
+                equal = " AND ".join(f"{table.name}.{one} = {key.parent}.{other}" for one, other in pairs)
+                return f"join {key.parent} too, along the foreign key: {equal}"
+        return "join them on their unit"
+
+
+def _unit_column(part: str, columns: Mapping[str, exp.Expr], rows: Rows) -> str | None:
+    """How an analyst writes the unit of a table or subquery of FROM."""
+    for name, expression in columns.items():
+        if isinstance(expression, exp.Column) and expression.name in rows.units:
+            return f"{part}.{name}"
+    return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """Two columns that are equal: an expression over what is joined so far, one over the source to be joined."""
+
+    left_column: exp.Expr
+    right: exp.Expr
+    node: exp.Expr
+
+    @property
+    def plain(self) -> bool:
+        """Whether both are columns as they stand."""
+        return isinstance(self.left_column, exp.Column) and isinstance(self.right, exp.Column)
+
+    @property
+    def left_name(self) -> str:
+        return self.left_column.name
+
+    @property
+    def right_name(self) -> str:
+        return self.right.name
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    pairs: tuple[_Pair, ...]
+    bound: ContributionBound
+    unit_of_right: bool = False
+
+
+def _key_pairs(
+    key: ForeignKey, child: str, pairs: list[_Pair], left: Rows, right: Rows, child_is_right: bool
+) -> tuple[_Pair, ...]:
+    """The pairs that equate all columns of a foreign key of the table `child` in one row of each; () if they don't."""
+    by_scans: dict[tuple[object, object], dict[tuple[str, str], _Pair]] = {}
+    for pair in pairs:
+        one, other = left.origins[pair.left_name], right.origins[pair.right_name]
+        low, high = (other, one) if child_is_right else (one, other)
+        if low.table.name == child and high.table.name.lower() == key.parent:
+            by_scans.setdefault((low.scan, high.scan), {})[low.column, high.column] = pair
+    wanted = list(zip(key.columns, key.parent_columns, strict=True))
+    for found in by_scans.values():
+        if all(columns in found for columns in wanted):
+            return tuple(found[columns] for columns in wanted)
+    return ()
+
+
+def materialised(relation: Private, analyzer: Analyzer) -> Private:
+    """The same rows with their filters applied and their columns computed: what stands below an outer join."""
+    compiler = compiler_of(relation, analyzer.today)
+    columns, sets = {}, {}
+    for name, expression in relation.columns.items():
+        typed = compiler.value(expression)
+        columns[name] = (typed.sql if typed.raw is None else typed.raw).copy()
+        sets[name] = typed.set
+    rows = select(relation.rows, columns, sets, tuple(filters(relation, analyzer.today)))
+    return replace(relation, rows=rows, columns={c: exp.column(c, quoted=True) for c in columns}, where=())

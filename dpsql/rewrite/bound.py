@@ -1,0 +1,50 @@
+"""Bounding what one unit adds: integer weights, in the forms that cost the engine least (SPEED, templates U1 to U4).
+
+A unit with n rows, of which k count in full, gives each the weight w = k·2^20 // max(n, k). n counts all rows that the
+query reads, those of undeclared groups and those that a FILTER drops too: a superset of what any sum adds up, so no sum
+exceeds its bound (see `ContributionBound`). No row is left out, nothing is drawn at random, so the exact sums are the
+same in every run.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from dpsql.expressions.literals import cast, func, named
+from dpsql.privacy.sensitivity import WEIGHT
+from dpsql.rewrite.clip import column
+
+UNIT_COLUMN = "unit"
+OF_UNIT = "of_unit"
+WEIGHT_COLUMN = "weight"
+
+
+def weight(full: int, size: exp.Expr) -> exp.Expr:
+    """The weight of each of `size` things of which `full` count in full."""
+    most = func("greatest", size, exp.Literal.number(full))
+    return cast(exp.Paren(this=exp.IntDiv(this=exp.Literal.number(full * WEIGHT), expression=most)), "BIGINT")
+
+
+def weights_by_unit(source: exp.Expr, unit: exp.Expr, full: int, where: exp.Where | None = None) -> exp.Select:
+    """The weight of each unit's rows in a relation."""
+    select = exp.Select(
+        expressions=[named(unit, OF_UNIT), named(weight(full, exp.Count(this=exp.Star())), WEIGHT_COLUMN)],
+        from_=exp.From(this=source),
+        group=exp.Group(expressions=[unit.copy()]),
+    )
+    if where is not None:
+        select.set("where", where)
+    return select
+
+
+def joined_weights(select: exp.Select, weights: exp.Select) -> None:
+    """Give each row of a SELECT that has the unit's column its unit's weight. Rows without a unit fall out."""
+    subquery = exp.Subquery(this=weights, alias=exp.TableAlias(this=exp.to_identifier("w")))
+    select.append("joins", exp.Join(this=subquery, on=exp.EQ(this=column(UNIT_COLUMN), expression=column(OF_UNIT))))
+
+
+def of_group_and_unit(size: exp.Expr, full: int, unit_weight: exp.Expr) -> exp.Expr:
+    """The weight of a row whose unit has `size` rows in its group, `full` of which count in full."""
+    product = exp.Mul(this=weight(full, size), expression=unit_weight)
+    shift = WEIGHT.bit_length() - 1
+    return exp.Paren(this=exp.BitwiseRightShift(this=exp.Paren(this=product), expression=exp.Literal.number(shift)))

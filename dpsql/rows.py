@@ -1,0 +1,241 @@
+"""Per-unit rows: the relations that inner queries read, and whose their rows are.
+
+A relation is a tree of scans, filters, joins, unions and per-unit groupings. Each node knows its columns, which of them
+holds the row's privacy unit, and how many rows of one unit it counts in full: what sensitivity is worked out from. The
+tree holds no SQL of joins or scans: `dpsql.rewrite.rows` writes that.
+
+Soundness (PROOFS): the rows of a relation that belong to one unit are a function of that unit's own rows and of public
+tables. A scan's are by definition. A filter or projection looks at one row. A join of private relations holds only
+pairs of one unit; an outer one keeps rows of the left side only, whose partners are the same unit's. A join with a
+public relation looks at one private row. So removing a unit removes its rows of the relation and changes no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sqlglot import exp
+
+from dpsql.policy import Kind, Policy, Table, Unit
+from dpsql.privacy.sensitivity import ContributionBound
+from dpsql.valueset import ValueSet, column_set
+
+RESERVED = "_dpsql"
+"""No name of an analyst's begins so: those of releases, their columns and what dpsql adds to rows do."""
+UNIT = f"{RESERVED}_unit"
+"""The column that holds the unit where a table reaches it through others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What the private engine's catalogue says of the declared tables: of their schema, not of their data.
+
+    types   the engine's type of each column, by table and column in lower case
+    unique  the sets of columns of each table that the engine itself keeps free of equal rows
+    """
+
+    types: Mapping[str, Mapping[str, str]]
+    unique: Mapping[str, tuple[frozenset[str], ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """The rows of a table; `path` leads to its unit: the parents, one foreign key after the other."""
+
+    table: Table
+    path: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A column as its table holds it. Columns of one scan stand in one row of the table."""
+
+    scan: Scan
+    column: str
+
+    @property
+    def table(self) -> Table:
+        return self.scan.table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select:
+    """The rows of `source` for which all of `where` holds, with `columns` computed from its columns: total SQL."""
+
+    source: Rows
+    columns: Mapping[str, exp.Expr]
+    where: tuple[exp.Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join:
+    """Pairs of rows with equal values in the pairs of columns `on`, for which `condition` holds.
+
+    left   keeps the left rows without a partner
+    names  what the right's columns are called in the join; the left's keep their names
+    """
+
+    left: Rows
+    right: Rows
+    kind: Literal["inner", "left"]
+    on: tuple[tuple[str, str], ...]
+    names: Mapping[str, str]
+    condition: exp.Expr | None = None
+
+
+Form = Scan | Select | Join
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """A relation.
+
+    sets     the value set of each column, by name
+    origins  of the columns that are a table's as it holds them
+    unit     the column that holds the row's unit; None where each row is a unit of its own, and in public relations
+    units    all columns that hold names of units: none of their values is ever shown
+    bound    how many rows of one unit count in full; None: the rows are public
+    groups   another such bound: how many groups of a unit count, and how many rows in each; None: not declared
+    tables   the private tables that it reads
+    """
+
+    form: Form
+    sets: Mapping[str, ValueSet]
+    origins: Mapping[str, Origin]
+    unit: str | None
+    units: frozenset[str]
+    bound: ContributionBound | None
+    tables: tuple[Table, ...]
+    groups: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def name(self) -> str:
+        """For messages: the private tables."""
+        return " and ".join(dict.fromkeys(table.name for table in self.tables))
+
+    def where_from(self, column: str) -> tuple[str, str]:
+        """The table and the column that a column comes from, for messages."""
+        origin = self.origins.get(column)
+        return (self.name, column) if origin is None else (origin.table.name, origin.column)
+
+
+def scan(table: Table, policy: Policy, catalogue: Catalogue) -> Rows:
+    """A declared table's rows.
+
+    Where the engine itself has no two rows of one unit, nothing needs to be bounded; that the policy says so is not
+    enough, since a private table that doesn't keep to it must cost no more.
+    """
+    sets = {name: column_set(column) for name, column in table.columns.items()}
+    path = tuple(_path(table, policy))
+    form = Scan(table, path)
+    origins = {name: Origin(form, name) for name in table.columns}
+    if table.unit is None:
+        return Rows(form, sets, origins, None, frozenset(), None, ())
+    if table.unit == "row":
+        return Rows(form, sets, origins, None, frozenset(), ContributionBound(1), (table,))
+    unit = table.unit
+    end = path[-1] if path else table
+    assert isinstance(end.unit, Unit) and end.unit.column is not None
+    if path:
+        sets[UNIT] = column_set(end.columns[end.unit.column])
+        name = UNIT
+    else:
+        name = end.unit.column
+    alone = unit.column is not None and frozenset({unit.column}) in catalogue.unique[table.name.lower()]
+    bound = ContributionBound(1) if alone else ContributionBound(unit.max_rows, weighted=True)
+    groups = unit.max_groups, unit.max_rows_per_key
+    return Rows(form, sets, origins, name, frozenset({name}), bound, (table,), groups)
+
+
+def _path(table: Table, policy: Policy) -> Iterator[Table]:
+    """The parents that lead to the unit, nearest first."""
+    while isinstance(table.unit, Unit) and table.unit.via is not None:
+        table = policy.tables[table.unit.via.parent]
+        yield table
+
+
+def select(
+    source: Rows, columns: Mapping[str, exp.Expr], sets: Mapping[str, ValueSet], where: tuple[exp.Expr, ...]
+) -> Rows:
+    """Computed columns of some of the rows; a column that is one of the source's keeps its origin, the unit stays."""
+    kept = {name: c.name for name, c in columns.items() if isinstance(c, exp.Column)}
+    origins = {name: source.origins[old] for name, old in kept.items() if old in source.origins}
+    units = frozenset(name for name, old in kept.items() if old in source.units)
+    unit = next((name for name, old in kept.items() if old == source.unit), None)
+    if source.unit is not None and unit is None:
+        unit = free_name(source.unit, columns)
+        columns = {**columns, unit: exp.column(source.unit, quoted=True)}
+        sets = {**sets, unit: source.sets[source.unit]}
+        units |= {unit}
+    return replace(source, form=Select(source, columns, where), sets=sets, origins=origins, unit=unit, units=units)
+
+
+def join(
+    left: Rows,
+    right: Rows,
+    kind: Literal["inner", "left"],
+    on: tuple[tuple[str, str], ...],
+    *,
+    bound: ContributionBound | None,
+    unit_of_right: bool = False,
+) -> tuple[Rows, Mapping[str, str]]:
+    """The join of two relations, and what the right's columns are called in it."""
+    names: dict[str, str] = {}
+    for name in right.sets:
+        names[name] = free_name(name, {**left.sets, **dict.fromkeys(names.values())})
+    added = {names[name]: replace(s, nullable=True) if kind == "left" else s for name, s in right.sets.items()}
+    unit = names[right.unit] if unit_of_right and right.unit is not None else left.unit
+    joined = Rows(
+        Join(left, right, kind, on, names),
+        {**left.sets, **added},
+        {**left.origins, **{names[name]: origin for name, origin in right.origins.items()}},
+        unit,
+        left.units | {names[name] for name in right.units},
+        bound,
+        left.tables + right.tables,
+        right.groups if right.bound is not None and bound == right.bound else left.groups,
+    )
+    return joined, names
+
+
+def renamed(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
+    """An expression over the columns' new names."""
+
+    def new(column: exp.Expr) -> exp.Expr:
+        if isinstance(column, exp.Column) and names.get(column.name, column.name) != column.name:
+            column.set("this", exp.to_identifier(names[column.name], quoted=True))
+        return column
+
+    return node.copy().transform(new, copy=False)
+
+
+def free_name(name: str, taken: Mapping[str, object]) -> str:
+    """The name, or one made of it that isn't taken."""
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"
+
+
+def identical(left: Rows, one: str, right: Rows, other: str, types: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether two columns are of types that compare exactly, without a conversion that could merge or fail values.
+
+    `types` are the engine's own, by table and column. Two integer types are as good as one: the narrower is widened,
+    which keeps different numbers different (PROOFS P4b).
+    """
+    a, b = (_stored(rows, column, types) for rows, column in ((left, one), (right, other)))
+    if a is None or b is None or left.sets[one].kind is Kind.DOUBLE:
+        return False
+    return a == b or {a, b} <= _INTEGERS
+
+
+_INTEGERS = frozenset("TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER".split())
+
+
+def _stored(rows: Rows, column: str, types: Mapping[str, Mapping[str, str]]) -> str | None:
+    origin = rows.origins.get(column)
+    return None if origin is None else types[origin.table.name.lower()].get(origin.column)
