@@ -190,7 +190,7 @@ def _column(column: DraftColumn) -> Iterator[str]:
         yield _line(6, f"# {shown}left out, {column.obstacle}")
         return
     words = {word.lower() for word in _WORDS.findall(column.name)}
-    telling = "may tell who a person is: better delete the column" if words & _TELLING else ""
+    telling = "may tell who a person is: better delete the column, unless it names the unit" if words & _TELLING else ""
     yield _line(6, f"{yaml_text(column.name)}:", telling)
     groups = "all values that may be shown as groups"
     if column.type is None:
