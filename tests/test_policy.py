@@ -1237,6 +1237,7 @@ WORDS = [
     *sorted(set(re.findall(r"[\w*]+|[^\w\s]", ISSUE))),
     *"null ~ << !!str ! &a *a ${A} ${B} $${ --- ... |\n >\n 1e999999 -.inf decimal(3,1) from date".split(" "),
     *"2020-01-01 timestamp bounds grain ' \" \\ 0x1f é \u2028 \x85".split(" "),
+    *"unit column via max_rows primary_key unique people.age".split(" "),
     *("%YAML 1.2", "? ", ": ", "- ", "\n", "\n  ", "\n      ", "\t", '"\\UFFFFFFFF"', '"\\ud800"'),
 ]
 
@@ -1283,19 +1284,26 @@ KEYS = [
     "per",
     "counts",
     "public",
+    "unique",
+    "primary_key",
+    "column",
+    "via",
+    "max_rows",
+    "max_groups",
 ]
 
 
 @fuzz
 @given(
     st.dictionaries(st.sampled_from(KEYS + PLACES), json_values, max_size=6),
-    st.sampled_from(["top", "table", "column"]),
+    st.sampled_from(["top", "table", "unit", "column"]),
 )
 def test_any_structure_loads_or_is_refused(folder: Path, values: dict[str, Any], level: str) -> None:
     column: dict[str, Any] = {"type": "integer"}
-    table: dict[str, Any] = {"source": "people.csv", "unit": "row", "columns": {"x": column}}
+    unit: dict[str, Any] = {"column": "x", "max_rows": 3}
+    table: dict[str, Any] = {"source": "people.csv", "unit": unit, "columns": {"x": column}}
     top: dict[str, Any] = {"dpsql": 1, "budget": {"epsilon": 1}, "ledger": "l", "tables": {"people": table}}
-    {"top": top, "table": table, "column": column}[level].update(values)
+    {"top": top, "table": table, "unit": unit, "column": column}[level].update(values)
     loads_or_refuses(folder / "structure.yaml", json.dumps(top).encode())
 
 
