@@ -7,6 +7,7 @@ import datetime as dt
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -452,6 +453,33 @@ def test_check_describes_what_is_protected(config: str, capsys: pytest.CaptureFi
         "Ledger var/the.ledger: whole, ",
     ):
         assert text in out, text
+
+
+def test_check_describes_units_and_keys(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (fresh / "visits.csv").write_text("visit,line,Person\n1,1,7\n")
+    (fresh / "policy.yaml").write_text(
+        POLICY.replace("public: true", "public: true\n    primary_key: CODE")
+        + "  one: {source: visits.csv, unit: {column: person}, columns: {Person: {type: integer, unique: true}}}\n"
+        + "  Visits: {source: visits.csv, unit: {column: person, max_rows: 20, max_groups: 4},\n"
+        + "    columns: {Person: {type: integer}, Visit: {type: integer}, line: {type: integer}}}\n"
+        + "  parts: {source: visits.csv, primary_key: [visit, line],\n"
+        + "    unit: {via: visits.visit, max_rows: 2000, max_groups: 1, max_rows_per_key: 3},\n"
+        + "    columns: {visit: {type: integer}, line: {type: integer}}}\n"
+        + "  lines: {source: visits.csv, columns: {a: {type: integer}, line: {type: integer}},\n"
+        + "    unit: {via: {a: visits.visit, line: visits.line}, max_rows: 5}}\n"
+    )
+    (fresh / "visits.csv").write_text("visit,line,person,a\n1,1,7,1\n")
+    assert main(["check", str(fresh / "policy.yaml")]) == 0
+    out = re.sub(" +", " ", capsys.readouterr().out)
+    for text in (
+        "| one | Person, 1 row | Person | integer unique |",
+        "| Visits | Person, 20 rows, 4 groups | Visit | integer |",
+        "| parts | via Visits.Visit, 2,000 rows, 1 group of 3 rows | visit | integer primary key |",
+        "| parts | via Visits.Visit, 2,000 rows, 1 group of 3 rows | line | integer primary key |",
+        "| lines | via Visits.Visit and Visits.line, 5 rows | a | integer |",
+        "| drinks | 2 | code BIGINT primary key, drink VARCHAR, price DOUBLE |",
+    ):
+        assert text in out, out
 
 
 def test_check_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

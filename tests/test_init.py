@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dpsql.cli import main
 from dpsql.engines import open_engine
-from dpsql.policy import Kind, Policy, load, load_all_errors
+from dpsql.policy import ForeignKey, Kind, Policy, Unit, load, load_all_errors
 from dpsql.policy.draft import DraftColumn, DraftTable, draft_policy, plain_name, yaml_text
 from tests.processes import held_for_writing
 
@@ -111,7 +111,9 @@ def test_a_csv_file(init: Run, tmp_path: Path) -> None:
     text = (tmp_path / "p.yaml").read_text("utf-8")
     assert CANARY not in text and "30" not in text
     assert "      # left out, it has no name\n" in text
-    assert re.search(r"^      Name: +# may tell who a person is: better delete the column$", text, re.M)
+    assert re.search(
+        r"^      Name: +# may tell who a person is: better delete the column, unless it names the unit$", text, re.M
+    )
     assert re.search(r'^      "e-mail": +# may tell', text, re.M) or re.search(
         r"^      e-mail: +# may tell", text, re.M
     )
@@ -119,6 +121,18 @@ def test_a_csv_file(init: Run, tmp_path: Path) -> None:
     policy = decide(tmp_path / "p.yaml")
     assert list(policy.tables) == ["people"] and policy.tables["people"].source.location == str(tmp_path / "People.csv")
     assert list(columns(policy, "people")) == ["age", "Name", "e-mail", "größe"]
+
+
+def test_the_units_that_a_draft_explains_load(init: Run, tmp_path: Path) -> None:
+    for name in ("visits", "parts"):
+        write(tmp_path / f"{name}.csv", "visit_id,person_id")
+    draft = init("visits.csv", "parts.csv").out
+    by_column, by_key = re.findall(r"^ +#   (unit: \{.*?\}) ", draft, re.M)[:2]
+    draft = draft.replace("unit: DECIDE", by_column, 1).replace("unit: DECIDE", by_key, 1)
+    (tmp_path / "p.yaml").write_text(draft, "utf-8")
+    tables = decide(tmp_path / "p.yaml", "integer").tables
+    assert tables["visits"].unit == Unit("person_id", None, 20)
+    assert tables["parts"].unit == Unit(None, ForeignKey("visits", ("visit_id",), ("visit_id",)), 60)
 
 
 def test_a_draft_on_standard_output(init: Run, tmp_path: Path) -> None:

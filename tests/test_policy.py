@@ -22,12 +22,14 @@ from dpsql.policy import (
     Budget,
     Column,
     ColumnType,
+    ForeignKey,
     Kind,
     Limit,
     Policy,
     PrivacySettings,
     Source,
     Table,
+    Unit,
     load,
     load_all_errors,
     sources,
@@ -397,6 +399,116 @@ def test_analysts_are_texts(good: Callable[..., Policy]) -> None:
     assert good(text).budget.analysts == {"1001": Limit(Fraction(0))}
 
 
+# Units and keys
+
+SHOP = (
+    HEAD
+    + """\
+  customer:
+    source: people.csv
+    unit: {column: id}
+    columns:
+      id: {type: integer, unique: true}
+      code: {type: "decimal(5,2)"}
+      rate: {type: double}
+      size: {type: integer, bounds: [0, 9]}
+  sales.orders:
+    source: people.csv
+    unit: {column: buyer, max_rows: 20}
+    columns:
+      Order: {type: integer}
+      line: {type: text}
+      buyer: {type: integer}
+  clinic: {source: people.csv, unit: row, columns: {id: {type: integer}}}
+  regions: {source: regions.csv, public: true, columns: {id: {type: integer}}}
+  items:
+    source: people.csv
+"""
+)
+"""Before the unit of `items`; its columns are added behind."""
+ITEMS_LINE = SHOP.count("\n") + 1
+
+
+def with_unit(unit: str, columns: str = "order: {type: integer}, line: {type: text}, id: {type: integer}") -> str:
+    return f"{SHOP}    unit: {unit}\n    columns: {{{columns}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [
+        ("row", "row"),
+        ("{column: id, max_rows: 20}", Unit("id", None, 20)),
+        ("{column: ID, max_rows: 1073741824}", Unit("id", None, 2**30)),
+        ("{column: id, max_rows: 20, max_groups: 5}", Unit("id", None, 20, 5)),
+        ("{column: id, max_rows: 20, max_groups: 5, max_rows_per_key: 4}", Unit("id", None, 20, 5, 4)),
+        ("{via: customer.id, max_rows: 3}", Unit(None, ForeignKey("customer", ("id",), ("id",)), 3)),
+        ("{via: sales.orders.order, max_rows: 3}", Unit(None, ForeignKey("sales.orders", ("order",), ("order",)), 3)),
+        (
+            "{via: {ID: Sales.Orders.ORDER}, max_rows: 60, max_groups: 9}",
+            Unit(None, ForeignKey("sales.orders", ("id",), ("order",)), 60, 9),
+        ),
+        (
+            "{via: {line: sales.orders.line, id: sales.orders.order}, max_rows: 60}",
+            Unit(None, ForeignKey("sales.orders", ("line", "id"), ("line", "order")), 60),
+        ),
+    ],
+)
+def test_units(good: Callable[..., Policy], unit: str, expected: object) -> None:
+    text = with_unit(unit)
+    assert good(text).tables["items"].unit == expected
+    assert valid(text)
+
+
+@pytest.mark.parametrize(
+    "more", ["", ", max_rows: 1", ", max_groups: 1"], ids=["left out", "the only one", "beside others"]
+)
+def test_a_unique_unit_has_one_row(good: Callable[..., Policy], more: str) -> None:
+    unique = good(with_unit(f"{{column: id{more}}}", "id: {type: integer, unique: true}")).tables["items"]
+    keyed = good(with_unit(f"{{column: id{more}}}\n    primary_key: ID", "id: {type: integer}")).tables["items"]
+    assert unique.unit == keyed.unit == Unit("id", None, 1, 1 if "groups" in more else None)
+    assert unique.unique == keyed.unique == (frozenset({"id"}),)
+
+
+def test_via_may_lead_over_several_tables_in_any_order(good: Callable[..., Policy]) -> None:
+    hops = (
+        "  a: {source: people.csv, unit: {via: b.id, max_rows: 9}, columns: {id: {type: integer}}}\n"
+        "  b: {source: people.csv, unit: {via: items.id, max_rows: 9}, columns: {id: {type: integer}}}\n"
+    )
+    tables = good(with_unit("{via: sales.orders.order, max_rows: 3}") + hops).tables
+    units = [tables[name].unit for name in ("a", "b", "items")]
+    assert [unit.via.parent for unit in units if isinstance(unit, Unit) and unit.via] == ["b", "items", "sales.orders"]
+
+
+def test_a_unit_column_may_be_a_key_too(good: Callable[..., Policy]) -> None:
+    child = "  a: {source: people.csv, unit: {via: items.id, max_rows: 9}, columns: {id: {type: integer}}}\n"
+    table = good(with_unit("{column: id, max_rows: 5}\n    primary_key: [ID, line]") + child).tables["items"]
+    assert table.primary_key == ("id", "line")
+    assert table.unique == (frozenset({"id", "line"}),)
+
+
+@pytest.mark.parametrize(
+    ("table", "primary_key", "unique"),
+    [
+        ("{unit: row, columns: {A: {type: text, unique: true}, b: {type: date}}, primary_key: B}", ("b",), {"a"}),
+        ("{unit: row, columns: {a: {type: text, unique: false}}}", (), set()),
+        ("{public: true, primary_key: [A, b]}", ("a", "b"), set()),
+        ("{public: true, primary_key: a, columns: {a: {type: integer, unique: true}}}", ("a",), {"a"}),
+    ],
+)
+def test_keys_of_rows(good: Callable[..., Policy], table: str, primary_key: tuple[str, ...], unique: set[str]) -> None:
+    text = f"{HEAD}  t: {table.replace('{', '{source: people.csv, ', 1)}\n"
+    read = good(text).tables["t"]
+    assert read.primary_key == primary_key
+    assert {name for name, column in read.columns.items() if column.unique} == unique
+    assert valid(text)
+
+
+def test_the_delta_of_a_query(good: Callable[..., Policy]) -> None:
+    text = swapped("{epsilon: 20}", "{epsilon: 20, delta: 1e-4}") + "privacy: {delta: 1e-6}\n"
+    assert good(text).privacy == PrivacySettings(delta=Fraction(1, 10**6))
+    assert valid(text)
+
+
 # The environment
 
 
@@ -654,6 +766,151 @@ def test_wrong_tables(check: Check, table: str, message: str, hint: str) -> None
     assert hint in (errors[0].hint or "")
 
 
+UNITS = [
+    # unit of `items`, message, hint
+    ("Row", "items.unit must be row or a mapping, found the text 'Row'", "did you mean 'row'?"),
+    ("id", "found the text 'id'", "else unit: {column: id, max_rows: 20}"),
+    ("[id]", "items.unit must be row or a mapping, found a list", "else unit: {column: customer_id, max_rows: 20}"),
+    ("", "items.unit must be row or a mapping, found nothing", "unit: row if no two"),
+    ("{}", "items.unit must be a mapping, found nothing", "unit: {column: customer_id, max_rows: 20}"),
+    ("{max_rows: 20}", "items.unit has no 'column' or 'via'", "or unit: {via: orders.order_id, max_rows: 60}"),
+    ("{colum: id, max_rows: 20}", "items.unit has an unknown key 'colum'", "did you mean 'column'?"),
+    ("{column: id, max_row: 20}", "items.unit has an unknown key 'max_row'", "did you mean 'max_rows'?"),
+    ("{column: id, max_rows: 20, bounds: 1}", "unknown key 'bounds'", "is a key of a column"),
+    ("{column: id, via: customer.id, max_rows: 20}", "items.unit has both column and via", "keep column where"),
+    ("{column: 5, max_rows: 20}", "items.unit.column must be a text, found 5", "quotes"),
+    ("{column: [id], max_rows: 20}", "items.unit.column must be a text, found a list", "column: customer_id"),
+    ("{column: i, max_rows: 20}", "'items' declares no column 'i'", "did you mean 'id'?"),
+    ("{column: who, max_rows: 20}", "'items' declares no column 'who'", "order, line or id"),
+    ("{column: who}", "'items' declares no column 'who'", "order, line or id"),
+    ("{column: id}", "no 'max_rows'", "max_rows: 20: of one unit at most about so many"),
+    ("{via: customer.id}", "items.unit has no 'max_rows'", "max_rows: 20: of one unit at most about so many"),
+    ("{column: id, max_rows: 0}", "items.unit.max_rows must be a whole number from 1 to 2^30", "max_rows: 20"),
+    ("{column: id, max_rows: 1.5}", "items.unit.max_rows must be a whole number", "max_rows: 20"),
+    ("{column: id, max_rows: 1073741825}", "items.unit.max_rows must be a whole number", "max_rows: 20"),
+    ("{column: id, max_rows: many}", "items.unit.max_rows must be a number, found the text 'many'", "20"),
+    ("{column: id, max_rows: 9, max_groups: -1}", "items.unit.max_groups must be a whole number", "max_groups: 5"),
+    ("{column: id, max_rows: 9, max_groups: 1, max_rows_per_key: 0}", "max_rows_per_key must be a whole", "key: 4"),
+    ("{column: id, max_rows: 9, max_rows_per_key: 3}", "max_rows_per_key, but no max_groups", "max_groups: 5; or"),
+    ("{via: [customer.id], max_rows: 3}", "items.unit.via must be a text, found a list", "via: orders.order_id"),
+    ("{via: {}, max_rows: 3}", "items.unit.via must be a mapping, found nothing", "via: {my_order: orders.order_id}"),
+    ("{via: {id: [a]}, max_rows: 3}", "items.unit.via.id must be a text, found a list", "id: orders.order_id"),
+    ("{via: {id: customer.id, ID: customer.size}, max_rows: 3}", "'ID' and 'id'", "without case"),
+    ("{via: id, max_rows: 3}", "'id' names no table and column", "write via: orders.order_id, or via: {my_order:"),
+    ("{via: customers.id, max_rows: 3}", "via leads to the unknown table 'customers'", "did you mean 'customer'?"),
+    ("{via: qq.id, max_rows: 3}", "items.unit.via leads to the unknown table 'qq'", "declare it under tables"),
+    ("{via: clinic.id, max_rows: 3}", "leads to 'clinic', which has the unit row", "such as unit: {column:"),
+    ("{via: regions.id, max_rows: 3}", "leads to 'regions', which is public", "such as unit: {column:"),
+    ("{via: customer.idd, max_rows: 3}", "'customer' declares no column 'idd'", "did you mean 'id'?"),
+    ("{via: sales.orders.who, max_rows: 3}", "'sales.orders' declares no column 'who'", "order, line or buyer"),
+    ("{via: sales.orders.buyer, max_rows: 3}", "'items' declares no column 'buyer'", "{my_column: sales.orders.buyer}"),
+    ("{via: {ids: customer.id}, max_rows: 3}", "'items' declares no column 'ids'", "did you mean 'id'?"),
+    ("{via: {id: customer.id, order: sales.orders.order}, max_rows: 3}", "to 'customer' and 'sales.orders'", "one"),
+    ("{via: {id: customer.id, order: customer.id}, max_rows: 3}", "leads to 'customer.id' twice", "once"),
+    (
+        "{via: {line: customer.id}, max_rows: 3}",
+        "'line' is text, but 'customer.id', to which it refers, is integer",
+        "",
+    ),
+    ("{via: {id: items.order}, max_rows: 3}", "leads back to its own table: items → items", "by a column: unit:"),
+    ("{column: line, max_rows: 3}", "customer.id and items.line have different types, integer and text", "one unit"),
+    ("row\n    primary_key: lin", "'items' declares no column 'lin'", "did you mean 'line'?"),
+    ("row\n    primary_key: 5", "items.primary_key must be a text, found 5", "quotes"),
+    ("row\n    primary_key: {a: b}", "items.primary_key must be a text, found a mapping", "primary_key: order_id, or"),
+    ("row\n    primary_key: []", "items.primary_key is empty", "primary_key: order_id, or remove"),
+    ("row\n    primary_key: [id, [line]]", "a column of items.primary_key must be a text", "primary_key: [order_id"),
+    ("row\n    primary_key: [id, ID]", "items.primary_key has the column 'ID' twice", "keep one"),
+    ("row\n    max_rows: 3", "items has an unknown key 'max_rows'", "is a key of a unit"),
+]
+
+
+@pytest.mark.parametrize(("unit", "message", "hint"), UNITS)
+def test_wrong_units(check: Check, unit: str, message: str, hint: str) -> None:
+    policy, errors = check(with_unit(unit))
+    assert policy is None
+    assert len(errors) == 1, [str(error) for error in errors]
+    assert f"policy.yaml:{ITEMS_LINE + unit.count(chr(10))}: " in errors[0].message
+    assert message in errors[0].message
+    assert hint in (errors[0].hint or "")
+
+
+UNIT_COLUMNS = [
+    # unit of `items`, its columns, lines below it, message, hint
+    (
+        "{column: a, max_rows: 3}",
+        "a: {type: double}",
+        0,
+        "column 'a' of 'items' is double",
+        "named by a column of type",
+    ),
+    ("{column: a, max_rows: 3}", "a: {type: boolean}", 0, "column 'a' of 'items' is boolean", "integer, decimal(p,s),"),
+    (
+        "{column: a, max_rows: 3}",
+        "a: {type: integer, bounds: [0, 1]}",
+        1,
+        "can't have bounds",
+        "never shown or grouped",
+    ),
+    ("{column: a, max_rows: 3}", "a: {type: integer, keys: [1]}", 1, "can't have keys", "remove keys: units"),
+    ("{column: a, max_rows: 3}", "a: {type: integer, keys: {from: regions.id}}", 1, "can't have keys", "remove keys"),
+    ("{column: a, max_rows: 3}", "a: {type: intger}", 1, "unknown type 'intger'", "integer"),
+    ("{column: a, max_rows: 3}", "a: {type: text}", 0, "customer.id and items.a have different types", "the same type"),
+    ("{column: a, max_rows: 2}", "a: {type: integer, unique: true}", 0, "max_rows is 2, but no unit has two", "remove"),
+    (
+        "{via: {a: customer.rate}, max_rows: 3}",
+        "a: {type: double}",
+        0,
+        "via has the column 'a', which is double",
+        "key",
+    ),
+    ("{via: {a: customer.code}, max_rows: 3}", 'a: {type: "decimal(5,1)"}', 0, "decimal(5,1), but 'customer.code'", ""),
+    ("{via: {a: customer.id}, max_rows: 3}", "a: {type: intger}", 1, "unknown type 'intger'", "integer"),
+    ("{via: customer.id, max_rows: 3}", "id: {type: intger}", 1, "unknown type 'intger'", "integer"),
+    ("row", "a: {type: double, unique: true}", 1, "items.a is double and unique", "remove unique"),
+    ("row", "a: {type: boolean, unique: true}", 1, "items.a is boolean and unique", "remove unique"),
+    ("row", "a: {type: integer, unique: 1}", 1, "items.a.unique must be true or false", "true or false"),
+    ("row\n    primary_key: a", "a: {type: double}", 0, "the primary key of 'items' has the column 'a', which", "key"),
+]
+
+
+@pytest.mark.parametrize(("unit", "columns", "below", "message", "hint"), UNIT_COLUMNS)
+def test_wrong_columns_of_units(check: Check, unit: str, columns: str, below: int, message: str, hint: str) -> None:
+    _, errors = check(with_unit(unit, columns))
+    assert len(errors) == 1, [str(error) for error in errors]
+    assert f"policy.yaml:{ITEMS_LINE + unit.count(chr(10)) + below}: " in errors[0].message
+    assert message in errors[0].message
+    assert hint in (errors[0].hint or "")
+
+
+def test_a_wider_decimal_fits_and_another_scale_does_not(check: Check) -> None:
+    one = 'a: {source: people.csv, unit: {column: x, max_rows: 2}, columns: {x: {type: "decimal(5,2)"}}}'
+    two = 'b: {source: people.csv, unit: {column: x, max_rows: 2}, columns: {x: {type: "decimal(9,2)"}}}'
+    policy, _ = check(f"{HEAD}  {one}\n  {two}\n")
+    assert policy is not None
+    _, (error,) = check(f"{HEAD}  {one}\n  {two.replace('(9,2)', '(9,3)')}\n")
+    assert "a.x and b.x have different types, decimal(5,2) and decimal(9,3)" in error.message
+
+
+def test_a_cycle_is_told_once(check: Check) -> None:
+    def table(name: str, parent: str) -> str:
+        unit = f"{{via: {parent}.x, max_rows: 2}}"
+        return f"  {name}: {{source: people.csv, unit: {unit}, columns: {{x: {{type: text}}}}}}\n"
+
+    _, (error,) = check(HEAD + table("a", "b") + table("B", "c") + table("c", "d") + table("d", "b"))
+    assert error.message.endswith("policy.yaml:6: B.unit.via leads back to its own table: B → c → d → B")
+    assert "one of these tables must name its unit by a column" in (error.hint or "")
+
+
+def test_what_refers_to_a_wrong_unit_is_not_wrong_too(check: Check) -> None:
+    for wrong in ("unit: {column: who, max_rows: 3}", "unit: {}", "unit: DECIDE", "unt: row", "public: 5"):
+        parent = f"  p: {{source: PUMS.csv, {wrong}, columns: {{x: {{type: text}}}}}}\n"
+        child = "  c: {source: people.csv, unit: {via: p.x, max_rows: 2}, columns: {x: {type: text}}}\n"
+        _, errors = check(HEAD + parent + child)
+        assert [error.message.partition("policy.yaml:")[2][:2] for error in errors] == ["5:"], wrong
+    _, errors = check(f"{HEAD}  p: 5\n{child}")
+    assert len(errors) == 1
+
+
 GOOD = with_column("{type: text}")
 
 
@@ -796,6 +1053,10 @@ TOPS: list[tuple[str | bytes, int, str, str]] = [
         "epsilon: 0.5",
     ),
     (GOOD + "privacy: {min_epsilon: 1e-10}\n", 10, "below 1e-9, the unit of the ledger", "1e-9"),
+    (GOOD + "privacy: {delta: 0}\n", 10, "privacy.delta must be above 0 and below 1", "delta: 1e-6"),
+    (GOOD + "privacy: {delta: 1}\n", 10, "privacy.delta must be above 0 and below 1", "delta: 1e-6"),
+    (GOOD + "privacy: {delta: x}\n", 10, "privacy.delta must be a number, found the text 'x'", "1e-6"),
+    (GOOD + "privacy:\n  delta: 1e-6\n", 11, "privacy.delta has no budget", "for example delta: 1e-4"),
     (GOOD + "privacy: {counts: round}\n", 10, "privacy.counts must be clamp or raw", "clamp or raw"),
     (GOOD + "privacy: {epsilom: 1}\n", 10, "privacy has an unknown key 'epsilom'", "did you mean 'epsilon'?"),
     (GOOD + "privacy: 1\n", 10, "privacy must be a mapping, found 1", "epsilon: 1.0"),
@@ -929,6 +1190,12 @@ def structural() -> Iterator[str]:
     for table, message, _ in TABLES:
         if STRUCTURAL.search(message):
             yield f"{HEAD}  {table}\n"
+    for unit, message, _ in UNITS:
+        if STRUCTURAL.search(message) and not BEYOND.search(message):
+            yield with_unit(unit)
+    for unit, columns, _, message, _ in UNIT_COLUMNS:
+        if STRUCTURAL.search(message) and not BEYOND.search(message):
+            yield with_unit(unit, columns)
     for text, _, message, _ in TOPS:
         if isinstance(text, str) and STRUCTURAL.search(message) and not BEYOND.search(message):
             yield text
@@ -970,6 +1237,7 @@ WORDS = [
     *sorted(set(re.findall(r"[\w*]+|[^\w\s]", ISSUE))),
     *"null ~ << !!str ! &a *a ${A} ${B} $${ --- ... |\n >\n 1e999999 -.inf decimal(3,1) from date".split(" "),
     *"2020-01-01 timestamp bounds grain ' \" \\ 0x1f é \u2028 \x85".split(" "),
+    *"unit column via max_rows primary_key unique people.age".split(" "),
     *("%YAML 1.2", "? ", ": ", "- ", "\n", "\n  ", "\n      ", "\t", '"\\UFFFFFFFF"', '"\\ud800"'),
 ]
 
@@ -1016,19 +1284,26 @@ KEYS = [
     "per",
     "counts",
     "public",
+    "unique",
+    "primary_key",
+    "column",
+    "via",
+    "max_rows",
+    "max_groups",
 ]
 
 
 @fuzz
 @given(
     st.dictionaries(st.sampled_from(KEYS + PLACES), json_values, max_size=6),
-    st.sampled_from(["top", "table", "column"]),
+    st.sampled_from(["top", "table", "unit", "column"]),
 )
 def test_any_structure_loads_or_is_refused(folder: Path, values: dict[str, Any], level: str) -> None:
     column: dict[str, Any] = {"type": "integer"}
-    table: dict[str, Any] = {"source": "people.csv", "unit": "row", "columns": {"x": column}}
+    unit: dict[str, Any] = {"column": "x", "max_rows": 3}
+    table: dict[str, Any] = {"source": "people.csv", "unit": unit, "columns": {"x": column}}
     top: dict[str, Any] = {"dpsql": 1, "budget": {"epsilon": 1}, "ledger": "l", "tables": {"people": table}}
-    {"top": top, "table": table, "column": column}[level].update(values)
+    {"top": top, "table": table, "unit": unit, "column": column}[level].update(values)
     loads_or_refuses(folder / "structure.yaml", json.dumps(top).encode())
 
 

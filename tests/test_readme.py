@@ -79,12 +79,14 @@ def test_the_defaults_of_the_schema_are_those_of_the_loader(tmp_path: Path) -> N
         (properties["privacy"]["properties"], "epsilon", settings.epsilon),
         (properties["privacy"]["properties"], "max_epsilon", settings.max_epsilon),
         (properties["privacy"]["properties"], "min_epsilon", settings.min_epsilon),
+        (properties["privacy"]["properties"], "delta", settings.delta),
         (properties["privacy"]["properties"], "counts", least.counts),
         (definitions["table"]["properties"], "public", least.tables["t"].public),
         (definitions["column"]["properties"], "bounds", column.bounds),
         (definitions["column"]["properties"], "keys", column.keys),
         (definitions["column"]["properties"], "grain", column.grain),
         (definitions["column"]["properties"], "nullable", column.nullable),
+        (definitions["column"]["properties"], "unique", column.unique),
     ):
         default = section[name].get("default")
         assert (Fraction(str(default)) if isinstance(found, Fraction) else default) == found, name

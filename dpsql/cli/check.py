@@ -15,7 +15,7 @@ from dpsql.engines import Engine, TableReport, open_engine
 from dpsql.errors import EngineError, LedgerError, PolicyError
 from dpsql.ledger import Ledger
 from dpsql.ledger.faults import was_charged
-from dpsql.policy import Bound, Column, Key, Kind, Policy, Table, at_line, load_partly
+from dpsql.policy import Bound, Column, Key, Kind, Policy, Table, Unit, at_line, load_partly
 from dpsql.privacy.loss import decimal_text
 from dpsql.session import resolved_policy
 from dpsql.table import Head, Style, table
@@ -74,7 +74,9 @@ def _all_misfits(policy: Policy) -> list[PolicyError]:
 
 
 def _without_references(whole: Table) -> Table:
-    return replace(whole, columns={key: replace(column, keys_from=None) for key, column in whole.columns.items()})
+    """The table alone: no keys from another, no unit in another, no key of columns that may be left out."""
+    columns = {key: replace(column, keys_from=None) for key, column in whole.columns.items()}
+    return replace(whole, columns=columns, unit=None if whole.public else "row", primary_key=())
 
 
 def _try(found: dict[str, PolicyError], policy: Policy, tables: dict[str, Table]) -> bool:
@@ -100,7 +102,7 @@ def _unfit(policy: Policy, reports: Sequence[TableReport]) -> list[PolicyError]:
     return [
         PolicyError(
             f"{at_line(policy.shown, column.line)}: column {column.name} of {report.table} is declared "
-            + f"{_type(column)}, "
+            + f"{column.type}, "
             + (f"but none of its {cells:,} cells is one" if cells > 1 else "but its only cell is none"),
             hint=f"write type: {fitting}",
         )
@@ -202,9 +204,9 @@ def _protected(policy: Policy, style: Style) -> str:
     rows = [
         [
             t.name,
-            f"each {t.unit}",
+            _unit(policy, t),
             column.name,
-            _type(column),
+            _with_key(t, column.name, str(column.type)),
             "" if column.bounds is None else f"{_bound(column.bounds[0])} to {_bound(column.bounds[1])}",
             _keys(column),
             "" if column.grain is None else _fraction(column.grain),
@@ -217,9 +219,29 @@ def _protected(policy: Policy, style: Style) -> str:
     return table(heads, rows, style)
 
 
-def _type(column: Column) -> str:
-    kind = column.type
-    return f"decimal({kind.precision},{kind.scale})" if kind.kind is Kind.DECIMAL else kind.kind.value
+def _unit(policy: Policy, whole: Table) -> str:
+    """Whose a row is, and how many rows of one unit count."""
+    unit = whole.unit
+    if not isinstance(unit, Unit):
+        return "each row"
+    parts = [whole.columns[unit.column].name] if unit.column is not None else []
+    if unit.via is not None:
+        parent = policy.tables[unit.via.parent]
+        parts.append(f"via {' and '.join(f'{parent.name}.{parent.columns[c].name}' for c in unit.via.parent_columns)}")
+    parts.append(_many(unit.max_rows, "row"))
+    if unit.max_groups is not None:
+        parts.append(_many(unit.max_groups, "group"))
+    if unit.max_rows_per_key is not None:
+        parts[-1] += f" of {_many(unit.max_rows_per_key, 'row')}"
+    return ", ".join(parts)
+
+
+def _with_key(whole: Table, name: str, shown: str) -> str:
+    """A column's type, and whether it tells rows apart."""
+    column = whole.columns.get(name.lower())
+    if name.lower() in whole.primary_key:
+        return f"{shown} primary key"
+    return f"{shown} unique" if column is not None and column.unique else shown
 
 
 def _keys(column: Column) -> str:
@@ -250,8 +272,11 @@ def _fraction(value: Fraction) -> str:
 
 
 def _public(policy: Policy, engine: Engine, style: Style) -> str:
-    tables = [engine.public_table(t) for t in policy.tables.values() if t.public]
-    rows = [[t.name, f"{t.rows:,}", ", ".join(f"{name} {type_}" for name, type_ in t.columns)] for t in tables]
+    rows = []
+    for whole in (t for t in policy.tables.values() if t.public):
+        read = engine.public_table(whole)
+        columns = ", ".join(_with_key(whole, name, f"{name} {type_}") for name, type_ in read.columns)
+        rows.append([read.name, f"{read.rows:,}", columns])
     return table([Head("table"), Head("rows", True), Head("columns")], rows, style)
 
 

@@ -44,7 +44,7 @@ privacy:
 """
 _TABLES = """\
 
-# Of each table decide whether its rows are people, of each column whether queries need it, and then
+# Of each table decide whose its rows are, of each column whether queries need it, and then
 #   type      integer, decimal(p,s), double, text, boolean, date or timestamp; cells that are none count as NULL
 #   bounds    the lowest and highest value that can be, for sums, averages and groups: others are moved to the nearer
 #             one. Wide bounds cost accuracy, narrow ones bias. Delete the line where they are not needed.
@@ -53,8 +53,11 @@ _TABLES = """\
 tables:
 """
 _UNIT = f"""\
-    # row, if each row is one person (or whatever is to be protected) and nobody has two rows. One person in several
-    # rows can't be protected yet: leave such a table out. Where nothing is private: public: true in the place of unit.
+    # unit: row, if each row is one person (or whatever is to be protected) and nobody has two rows. Else say whose a
+    # row is, and how many rows of one person count in full (those of a person with more count in proportion):
+    #   unit: {{column: person_id, max_rows: 20}}      if a column tells it; none twice in it: unique: true, no max_rows
+    #   unit: {{via: visits.visit_id, max_rows: 60}}   if visit_id tells the row of visits whose person it is
+    # Where nothing is private: public: true in the place of unit.
     unit: {DECIDE}
 """
 
@@ -187,7 +190,7 @@ def _column(column: DraftColumn) -> Iterator[str]:
         yield _line(6, f"# {shown}left out, {column.obstacle}")
         return
     words = {word.lower() for word in _WORDS.findall(column.name)}
-    telling = "may tell who a person is: better delete the column" if words & _TELLING else ""
+    telling = "may tell who a person is: better delete the column, unless it names the unit" if words & _TELLING else ""
     yield _line(6, f"{yaml_text(column.name)}:", telling)
     groups = "all values that may be shown as groups"
     if column.type is None:

@@ -175,21 +175,10 @@ def _unit_column(table: Table, name: str, section: Section, declared: Declared) 
     if column.type.kind not in KEY_KINDS:
         section.problem("column", f"{where} is {column.type}", f"a unit is named by a column of type {KEY_TYPES}")
         return None
-    shown = [
-        key
-        for key, value in (
-            ("bounds", column.bounds),
-            ("keys", column.keys or column.keys_from),
-            ("grain", column.grain),
-        )
-        if value is not None
-    ]
-    if shown:
-        declared.problems.add(
-            column.line,
-            f"{where} can't have {shown[0]}",
-            f"remove {shown[0]}: units are never shown or grouped by",
-        )
+    for key, value in (("bounds", column.bounds), ("keys", column.keys or column.keys_from)):
+        if value is not None:
+            hint = f"remove {key}: units are never shown or grouped by"
+            declared.problems.add(column.line, f"{where} can't have {key}", hint)
     return column
 
 
@@ -211,34 +200,30 @@ def _max_rows(table: Table, column: Column, unit: WrittenUnit) -> int | None:
 def _foreign_key(
     table: Table, unit: WrittenUnit, units: Named[str, WrittenUnit], declared: Declared
 ) -> ForeignKey | None:
-    leads = f"{unit.section.where('via')} leads to"
+    leads, problems = f"{unit.section.where('via')} leads to", declared.problems
+    parent = ""
     columns: dict[str, str] = {}
-    parents: dict[str, Reference] = {}
     for local, reference in unit.via:
         target = declared.target(
             reference, leads=leads, example=_VIA, declare="declare it under tables, with a unit of its own"
         )
         if target is None or not _is_parent(target[0], reference, leads, units, declared):
             return None
-        parents.setdefault(target[0], reference)
-        if len(parents) > 1:
-            one, other = (quoted(declared.tables[parent].name) for parent in parents)
-            declared.problems.add(
-                reference.line,
-                f"{leads} {one} and {other}",
-                "a row shares its unit with one row of one table: name columns of one",
-            )
+        parent = parent or target[0]
+        if target[0] != parent:
+            one, other = (quoted(declared.tables[name].name) for name in (parent, target[0]))
+            hint = "a row shares its unit with one row of one table: name columns of one"
+            problems.add(reference.line, f"{leads} {one} and {other}", hint)
             return None
         column = _linked(table, local, target, reference, declared)
         if column is None:
             return None
         if target[1] in columns.values():
-            declared.problems.add(
-                reference.line, f"{leads} {quoted(reference.text)} twice", "name each column of the parent once"
-            )
+            hint = "name each column of the parent once"
+            problems.add(reference.line, f"{leads} {quoted(reference.text)} twice", hint)
             return None
         columns[column] = target[1]
-    return ForeignKey(next(iter(parents)), tuple(columns), tuple(columns.values())) if columns else None
+    return ForeignKey(parent, tuple(columns), tuple(columns.values())) if columns else None
 
 
 def _is_parent(name: str, reference: Reference, leads: str, units: Named[str, WrittenUnit], declared: Declared) -> bool:

@@ -53,7 +53,9 @@ def _value(choice: dict[str, Any]) -> str:
         return ", ".join(code(value) for value in choice["enum"])
     match choice["type"]:
         case "number":
-            return _number(choice)
+            return _number("number", choice)
+        case "integer":
+            return _number("whole number", choice)
         case "boolean":
             return "`true`, `false`"
         case "string":
@@ -61,14 +63,17 @@ def _value(choice: dict[str, Any]) -> str:
         case "array":
             return "two values" if choice.get("maxItems") == 2 else "list"
         case "object":
-            return "section" if "properties" in choice else "sections by name"
+            if "properties" in choice:
+                return "section"
+            return "sections by name" if "$ref" in choice["additionalProperties"] else "texts by name"
     raise AssertionError(choice)
 
 
-def _number(choice: dict[str, Any]) -> str:
+def _number(kind: str, choice: dict[str, Any]) -> str:
     known = {"exclusiveMinimum": "> {}", "minimum": "≥ {}", "exclusiveMaximum": "< {}", "maximum": "≤ {}"}
     assert set(choice) - {"type", "description"} <= set(known), choice
-    return "number " + ", ".join(text.format(f"{choice[key]:g}") for key, text in known.items() if key in choice)
+    limits = {key: "2^30" if choice[key] == 2**30 else f"{choice[key]:g}" for key in known if key in choice}
+    return f"{kind} " + ", ".join(known[key].format(limit) for key, limit in limits.items())
 
 
 def _default(section: dict[str, Any], name: str, found: dict[str, Any]) -> str:
