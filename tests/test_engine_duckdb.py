@@ -970,7 +970,7 @@ def test_a_key_that_the_database_keeps_is_not_checked(
     make(orders, items, engine="duckdb:///x.duckdb")
     assert checked == []
     by_n = replace(items, unit=Unit(None, ForeignKey("o", ("n",), ("n",)), 10))
-    make(orders, by_n, engine="duckdb:///x.duckdb")
+    make(orders, by_n, replace(by_n, name="again"), engine="duckdb:///x.duckdb")
     assert checked == [frozenset("n")]
     nowhere = replace(items, unit=Unit(None, ForeignKey("o", ("n",), ("m",)), 10))
     with pytest.raises(PolicyError, match="table o has no column m, which the unit of i names"):

@@ -34,27 +34,29 @@ def check(
 
     Raises PolicyError, which names columns and never a value, for the first that isn't one.
     """
-    for name, table in policy.tables.items():
+    found = {(name, key) for name, keys in guaranteed.items() for key in keys}
+    for own, table in policy.tables.items():
         if table.public:
             for key in table.unique:
-                _check_columns(policy, table, key, types[name], "its primary_key", table.line)
+                _check_columns(policy, table, key, types[own], "its primary_key", table.line)
                 if _repeats(connection, policy, table, relation(table), key):
                     raise _not_unique(policy, table, key)
         elif isinstance(table.unit, Unit) and table.unit.via is not None:
-            parent = policy.tables.get(table.unit.via.parent)
-            key = frozenset(table.unit.via.parent_columns)
+            above, key = table.unit.via.parent, frozenset(table.unit.via.parent_columns)
+            parent = policy.tables.get(above)
             # A policy tried table by table, see dpsql.cli.check, may lack the parent.
-            if parent is None or any(kept <= key for kept in guaranteed.get(parent.name.lower(), ())):
+            if parent is None or any(name == above and unique <= key for name, unique in found):
                 continue
-            _check_columns(policy, parent, key, types[table.unit.via.parent], f"the unit of {table.name}", table.line)
+            _check_columns(policy, parent, key, types[above], f"the unit of {table.name}", table.line)
             if _repeats(connection, policy, parent, relation(parent), key):
                 raise _two_parents(policy, table, parent, table.unit.via.parent_columns)
+            found.add((above, key))
 
 
 def _repeats(
     connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, relation: exp.Table, key: Iterable[str]
 ) -> bool:
-    """Whether two rows have the same values. Of 5M rows 0.6 to 0.8 s."""
+    """Whether two rows have the same values. With 5M rows this takes about a second."""
     columns = [quoted(name) for name in sorted(key)]
     known = " AND ".join(f"{column} IS NOT NULL" for column in columns)
     rows = f"FROM {relation.sql('duckdb')} WHERE {known} GROUP BY {', '.join(columns)}"
