@@ -589,8 +589,8 @@ TABLES = [
     ),
     (
         "t: {source: people.csv, unit: pid, columns: {x: {type: text}}}",
-        "the unit 'pid', but the only unit",
-        "unit: row if",
+        "t.unit must be row or a mapping, found the text 'pid'",
+        "unit: row if no two rows are of one person, else unit: {column: pid, max_rows: 20}",
     ),
     (
         "t: {source: people.csv, unit: row, public: true}",
@@ -915,7 +915,7 @@ def test_good_policies_are_valid_and_load(good: Callable[..., Policy], text: str
 
 STRUCTURAL = re.compile(
     r"unknown|version 2| has no '|must be (?!finite|a whole|a date|a timestamp)|negative|below 1e-9|takes no"
-    r"|has (both|a grain|bounds|keys)|is public and|'pid'|reserved|longer than 255|empty name|blanks"
+    r"|has (both|a grain|bounds|keys)|is public and|reserved|longer than 255|empty name|blanks"
     r"|list of keys is empty"
 )
 """What the schema sees; the rest needs the files, the environment or a comparison of two values."""
@@ -1068,6 +1068,7 @@ def test_everything_to_be_decided_is_told_at_once(check: Check) -> None:
     ]
     hints = dict(places)
     assert "write unit: row if each row is one person" in hints["9: people.unit"]
+    assert "unit: {column: person_id, max_rows: 20}" in hints["9: people.unit"]
     assert hints["11: people.age.bounds"].startswith("write bounds: [lower, upper], for example bounds: [0, 120]")
     assert hints["11: people.age.type"].startswith("write type: integer, decimal(p,s), double")
 

@@ -10,6 +10,8 @@ text of the policy and at whether its files are there. Comparing it with the dat
     draft      a policy drafted from the schema of data
     sources    engine, files, ledger
     columns    types, bounds, keys
+    references what is declared, for what refers to it
+    units      units, foreign and primary keys
     tables     tables, and keys taken from one another
     reader     the file, privacy, budget
     model      the result

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dpsql.policy.document import Mapping, Node, Scalar, Sequence
-from dpsql.policy.model import Bound, Column, ColumnType, Key, Kind
+from dpsql.policy.model import KEY_KINDS, Bound, Column, ColumnType, Key, Kind
 from dpsql.policy.problems import Problems, on_lines, quoted, similar
+from dpsql.policy.references import Reference
 from dpsql.policy.section import Section, found, is_unusable, number_problem
 
 BIGINT = (-(2**63), 2**63 - 1)
@@ -33,6 +34,8 @@ _KINDS = {
     "date": Kind.DATE,
     "timestamp": Kind.TIMESTAMP,
 }
+KEY_TYPES = "integer, decimal(p,s), text, date or timestamp"
+"""The types of `KEY_KINDS`, for hints."""
 _TYPES = "integer, decimal(p,s), double, text, boolean, date or timestamp"
 _TYPE = re.compile(r"(?P<name>[A-Za-z]+)\s*(?:\(\s*(?P<p>[0-9]{1,3})\s*(?:,\s*(?P<s>[0-9]{1,3})\s*)?\))?")
 _CUT_DECIMAL = re.compile(r"(decimal|numeric)\s*\([^)]*", re.IGNORECASE)
@@ -52,8 +55,8 @@ class _Wrong(Exception):
         self.hint = hint
 
 
-def read_column(section: Section, name: str, problems: Problems) -> tuple[Column | None, tuple[int, str] | None]:
-    """The column, and the line and text of `keys: {from: …}` where its keys come from a public table."""
+def read_column(section: Section, name: str, problems: Problems) -> tuple[Column | None, Reference | None]:
+    """The column, and what `keys: {from: …}` names where its keys come from a public table."""
     column_type = _read_type(section)
     nullable = section.boolean("nullable")
     description = section.text("description", "what it holds") or ""
@@ -76,9 +79,21 @@ def read_column(section: Section, name: str, problems: Problems) -> tuple[Column
         nullable=bool(nullable) or bool(keys and None in keys),
         description=description,
         line=section.line,
+        unique=_read_unique(section, column_type),
     )
     _check_grain(section, column)
     return column, reference
+
+
+def _read_unique(section: Section, column_type: ColumnType) -> bool:
+    unique = section.boolean("unique") is True
+    if unique and column_type.kind not in KEY_KINDS:
+        section.problem(
+            "unique",
+            f"{section.path} is {column_type.kind.value} and unique",
+            f"only a column of type {KEY_TYPES} can be: remove unique",
+        )
+    return unique
 
 
 def _read_type(section: Section) -> ColumnType | None:
@@ -212,7 +227,7 @@ def _check_grain(section: Section, column: Column) -> None:
         )
 
 
-def _reference(section: Section, column_type: ColumnType, problems: Problems) -> tuple[int, str] | None:
+def _reference(section: Section, column_type: ColumnType, problems: Problems) -> Reference | None:
     node = section.node("keys")
     if not isinstance(node, Mapping):
         return None
@@ -224,7 +239,7 @@ def _reference(section: Section, column_type: ColumnType, problems: Problems) ->
     if inner is None or not inner.require("from", "write keys: {from: regions.region}"):
         return None
     text = inner.text("from", "regions.region")
-    return None if text is None else (inner.line_of("from"), text)
+    return None if text is None else Reference(text, inner.line_of("from"))
 
 
 def _refuse_double(section: Section, column_type: ColumnType) -> bool:

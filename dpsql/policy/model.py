@@ -28,6 +28,10 @@ class Kind(Enum):
     TIMESTAMP = "timestamp"
 
 
+KEY_KINDS = frozenset(Kind) - {Kind.DOUBLE, Kind.BOOLEAN}
+"""The kinds whose values can tell rows or units apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnType:
     """A column's declared type; precision and scale only for DECIMAL(precision, scale)."""
@@ -35,6 +39,14 @@ class ColumnType:
     kind: Kind
     precision: int | None = None
     scale: int | None = None
+
+    def __str__(self) -> str:
+        """As a policy writes it."""
+        return f"decimal({self.precision},{self.scale})" if self.kind is Kind.DECIMAL else self.kind.value
+
+    def matches(self, other: ColumnType) -> bool:
+        """Whether values of both compare as they are: one kind, decimals of one scale."""
+        return (self.kind, self.scale) == (other.kind, other.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +142,8 @@ class PrivacySettings:
     epsilon: Fraction = Fraction(1)
     max_epsilon: Fraction | None = None
     min_epsilon: Fraction = Fraction(1, 1000)
+    delta: Fraction | None = None
+    """Of a query that groups by keys that are not public; None: there is no such query."""
 
 
 Period = Literal["day", "week", "month"]

@@ -142,9 +142,27 @@ def _read_privacy(top: Section) -> tuple[PrivacySettings, str | None]:
     if section is None:
         return PrivacySettings(), None
     written = {key: _positive(section, key, example) for key, example in _EPSILONS.items()}
+    written["delta"] = _read_delta(section, top)
     settings = PrivacySettings(**{key: value for key, value in written.items() if value is not None})
     _check_epsilons(section, settings)
     return settings, section.choice("counts", ("clamp", "raw"))
+
+
+def _read_delta(section: Section, top: Section) -> Fraction | None:
+    delta = section.number("delta", "1e-6")
+    if delta is None:
+        return None
+    if not 0 < delta < 1:
+        section.problem("delta", "privacy.delta must be above 0 and below 1", "write for example delta: 1e-6")
+        return None
+    budget = top.node("budget")
+    if isinstance(budget, Mapping) and all(name.text != "delta" for name, _ in budget.items):
+        section.problem(
+            "delta",
+            "privacy.delta has no budget: there is no budget.delta",
+            "write under budget what all queries together may use, for example delta: 1e-4; or remove privacy.delta",
+        )
+    return delta
 
 
 def _check_epsilons(section: Section, settings: PrivacySettings) -> None:

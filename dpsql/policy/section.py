@@ -14,11 +14,12 @@ from dpsql.policy.scalars import UNUSABLE, has_leading_zero
 
 KEYS: dict[str, tuple[str, ...]] = {
     "the policy": ("dpsql", "engine", "dialect", "privacy", "budget", "ledger", "tables"),
-    "privacy": ("epsilon", "max_epsilon", "min_epsilon", "counts"),
+    "privacy": ("epsilon", "max_epsilon", "min_epsilon", "delta", "counts"),
     "budget": ("epsilon", "delta", "per", "analysts"),
     "an analyst": ("epsilon", "delta", "per"),
-    "a table": ("source", "unit", "public", "description", "columns"),
-    "a column": ("type", "bounds", "keys", "grain", "nullable", "description"),
+    "a table": ("source", "unit", "public", "primary_key", "description", "columns"),
+    "a unit": ("column", "via", "max_rows", "max_groups", "max_rows_per_key"),
+    "a column": ("type", "bounds", "keys", "grain", "nullable", "unique", "description"),
     "keys": ("from",),
 }
 """Every key of the format, by the kind of section."""
@@ -65,6 +66,19 @@ def number_problem(node: Node, where: str, example: str) -> tuple[str, str]:
         if node.text == node.written and as_number(node.text) is not None:
             return message, f"write it without quotes: {printable(node.text)}"
     return message, f"write a number, for example {example}"
+
+
+def text_of(node: Node, where: str, example: str, problems: Problems) -> str | None:
+    """The text that stands there, if it is one that is not empty."""
+    if is_unusable(node):
+        return None
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+        return node.value
+    typed = isinstance(node, Scalar) and node.value is not None and not isinstance(node.value, str)
+    hint = "put it in quotes" if typed else f"write for example {example}"
+    what = "nothing" if isinstance(node, Scalar) and not node.text.strip() else found(node)
+    problems.add(node.line, f"{where} must be a text, found {what}", hint)
+    return None
 
 
 def as_number(text: str) -> Fraction | None:
@@ -177,9 +191,14 @@ class Section:
 
     def require(self, key: str, hint: str) -> bool:
         """Whether the key is written; a problem where it is not, unless a misspelt one was noted."""
-        if key not in self._nodes and key not in self._misspelt:
-            self._problems.add(self.line, f"{self.path} has no {quoted(key)}", hint)
-        return key in self._nodes
+        return self.require_any((key,), hint)
+
+    def require_any(self, keys: tuple[str, ...], hint: str) -> bool:
+        """Whether one of the keys is written; a problem where none is, unless a misspelt one was noted."""
+        written = any(key in self._nodes for key in keys)
+        if not written and self._misspelt.isdisjoint(keys):
+            self._problems.add(self.line, f"{self.path} has no {one_of(map(quoted, keys))}", hint)
+        return written
 
     def node(self, key: str) -> Node | None:
         """What is written there, unless it was already reported."""
@@ -201,15 +220,7 @@ class Section:
     def text(self, key: str, example: str) -> str | None:
         """A text that is not empty."""
         node = self.node(key)
-        if node is None:
-            return None
-        if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-            return node.value
-        typed = isinstance(node, Scalar) and node.value is not None and not isinstance(node.value, str)
-        hint = "put it in quotes" if typed else f"write for example {key}: {example}"
-        what = "nothing" if isinstance(node, Scalar) and not node.text.strip() else found(node)
-        self._problems.add(node.line, f"{self.where(key)} must be a text, found {what}", hint)
-        return None
+        return None if node is None else text_of(node, self.where(key), f"{key}: {example}", self._problems)
 
     def boolean(self, key: str) -> bool | None:
         """true or false."""

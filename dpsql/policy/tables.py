@@ -1,36 +1,37 @@
-"""The tables: source, unit, columns, and the keys that one takes from another."""
+"""The tables: source, columns, and the keys that one takes from another."""
 
 from __future__ import annotations
 
 import glob
 import os
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from dpsql.policy import sources
 from dpsql.policy.columns import read_column
-from dpsql.policy.document import Mapping
 from dpsql.policy.model import Column, ColumnType, Kind, Table
-from dpsql.policy.problems import Problems, one_of, quoted, similar
+from dpsql.policy.problems import Problems, quoted
+from dpsql.policy.references import Declared, Reference
 from dpsql.policy.section import Section, section_of, unique_names
-
-
-@dataclass(slots=True)
-class _Tables:
-    """What is read of the tables, and what must wait until all are."""
-
-    read: dict[str, Table] = field(default_factory=dict)
-    references: list[_Reference] = field(default_factory=list)
+from dpsql.policy.units import WrittenUnit, read_primary_key, read_unit, resolve_primary_key, resolve_units
 
 
 @dataclass(frozen=True, slots=True)
-class _Reference:
-    """`keys: {from: table.column}` as written, and the column it stands at (names in lower case)."""
+class _Keys:
+    """`keys: {from: table.column}`, and the column it stands at (names in lower case)."""
 
     table: str
     column: str
-    line: int
-    text: str
+    source: Reference
+
+
+@dataclass(slots=True)
+class _Pending:
+    """What names other tables, or columns of its own: looked up when all tables are read."""
+
+    keys: list[_Keys] = field(default_factory=list)
+    primary_keys: dict[str, tuple[tuple[str, ...], int]] = field(default_factory=dict)
+    """With their lines."""
+    units: dict[str, WrittenUnit] = field(default_factory=dict)
 
 
 def read_tables(top: Section, base: str, engine: str | None, problems: Problems) -> dict[str, Table]:
@@ -38,16 +39,22 @@ def read_tables(top: Section, base: str, engine: str | None, problems: Problems)
     if not top.require("tables", f"write {example}"):
         return {}
     node = top.mapping("tables", example)
-    tables = _Tables()
-    for name, value in unique_names(node.items if node else (), "a table", problems):
+    items = node.items if node else ()
+    declared = Declared(problems, tuple(name.text.lower() for name, _ in items))
+    pending = _Pending()
+    for name, value in unique_names(items, "a table", problems):
         shown = quoted(name.written)[1:-1]
         section = section_of(name, value, shown, "a table", "source, unit and columns below it", problems)
         if section is not None:
-            _read_table(name.text, section, base, engine, tables, problems)
-    for reference in tables.references:
-        _resolve(reference, tables.read, node, problems)
-    _check_disjoint(tables.read, problems)
-    return tables.read
+            _read_table(name.text, section, base, engine, declared, pending)
+    for keys in pending.keys:
+        _resolve_keys(keys, declared)
+    for table, (columns, line) in pending.primary_keys.items():
+        if table in declared.tables:
+            resolve_primary_key(table, columns, line, declared)
+    resolve_units(pending.units, declared)
+    _check_disjoint(declared.tables, problems)
+    return declared.tables
 
 
 def _check_disjoint(tables: dict[str, Table], problems: Problems) -> None:
@@ -71,10 +78,11 @@ def _places(table: Table) -> list[str]:
 
 
 def _read_table(
-    name: str, section: Section, base: str, engine: str | None, tables: _Tables, problems: Problems
+    name: str, section: Section, base: str, engine: str | None, declared: Declared, pending: _Pending
 ) -> None:
+    problems, key = declared.problems, name.lower()
     source = sources.read_source(section, base, engine)
-    public = _read_unit(section)
+    public = _read_protection(key, section, pending, problems)
     description = section.text("description", "what a row is") or ""
     columns: dict[str, Column] = {}
     example = "columns: {age: {type: integer, bounds: [0, 100]}}"
@@ -87,88 +95,68 @@ def _read_table(
         column, reference = read_column(inner, column_name.text, problems) if inner else (None, None)
         if column is not None:
             columns[column_name.text.lower()] = column
+        else:
+            declared.wrong.add((key, column_name.text.lower()))
         if reference is not None:
-            tables.references.append(_Reference(name.lower(), column_name.text.lower(), *reference))
+            pending.keys.append(_Keys(key, column_name.text.lower(), reference))
+    if "primary_key" in section:
+        pending.primary_keys[key] = read_primary_key(section, problems), section.line_of("primary_key")
     if source is not None:
-        unit: Literal["row"] | None = "row" if public is False else None
-        tables.read[name.lower()] = Table(name, source, unit, columns, description, section.line)
+        declared.tables[key] = Table(
+            name, source, "row" if public is False else None, columns, description, section.line
+        )
 
 
-def _read_unit(section: Section) -> bool | None:
-    """Whether the table is public; None where it can't be told."""
+def _read_protection(name: str, section: Section, pending: _Pending, problems: Problems) -> bool | None:
+    """Whether the table is public, and its unit if not; None where it can't be told."""
     public = section.boolean("public") if "public" in section else False
     if public and "unit" in section:
         section.problem("unit", f"{section.path} is public and has a unit", "remove unit: or public:")
     elif "unit" in section:
-        _check_unit(section)
-    elif public is False:
-        section.require(
-            "unit",
-            "write unit: row where each row is one person, or public: true where nothing in it is private",
-        )
+        unit = read_unit(section, problems)
+        if unit != "row":
+            pending.units[name] = unit
+    elif not public:
+        pending.units[name] = WrittenUnit(section)
+        if public is False:
+            section.require(
+                "unit",
+                "write unit: row where each row is one person and nobody has two, else unit: {column: person_id, "
+                "max_rows: 20}; or public: true where nothing in it is private",
+            )
     return public
 
 
-def _check_unit(section: Section) -> None:
-    unit = section.text("unit", "row")
-    if unit is not None and unit != "row":
-        section.problem(
-            "unit",
-            f"{section.path} has the unit {quoted(unit)}, but the only unit yet is row",
-            "write unit: row if no two rows are of one person; otherwise this table can't be protected yet",
-        )
-
-
-def _resolve(reference: _Reference, tables: dict[str, Table], declared: Mapping | None, problems: Problems) -> None:
+def _resolve_keys(keys: _Keys, declared: Declared) -> None:
     """Look up the public column that the keys come from, and note it in the column."""
-    splits = _splits(reference.text)
-    if not splits:
-        problems.add(
-            reference.line,
-            f"{quoted(reference.text)} names no table and column",
-            "write keys: {from: regions.region}",
-        )
+    target = declared.target(
+        keys.source,
+        leads="keys come from",
+        example="keys: {from: regions.region}",
+        declare="declare it under tables, with public: true",
+    )
+    if target is None or keys.table not in declared.tables or target[0] not in declared.tables:
         return
-    names = [name.text.lower() for name, _ in declared.items] if declared else []
-    target = next((split for split in splits if split[0] in names), None)
-    if target is None:
-        meant = similar(splits[-1][0], names)
-        hint = f"did you mean {quoted(meant)}?" if meant else "declare it under tables, with public: true"
-        problems.add(reference.line, f"keys come from the unknown table {quoted(splits[-1][0])}", hint)
-    elif reference.table in tables and target[0] in tables:
-        _check_target(reference, target, tables, problems)
-
-
-def _splits(text: str) -> list[tuple[str, str]]:
-    """Each way to read the text as table.column."""
-    dots = [i for i, character in enumerate(text) if character == "."][:8]
-    return [(text[:i].lower(), text[i + 1 :].lower()) for i in dots if text[:i] and text[i + 1 :]]
-
-
-def _check_target(reference: _Reference, target: tuple[str, str], tables: dict[str, Table], problems: Problems) -> None:
-    table, owner = tables[target[0]], tables[reference.table]
-    column = owner.columns[reference.column]
-    source = table.columns.get(target[1])
+    table, owner = declared.tables[target[0]], declared.tables[keys.table]
+    column, text, line = owner.columns[keys.column], quoted(keys.source.text), keys.source.line
     if not table.public:
-        problems.add(
-            reference.line,
-            f"keys come from {quoted(reference.text)}, but {quoted(table.name)} is private",
+        declared.problems.add(
+            line,
+            f"keys come from {text}, but {quoted(table.name)} is private",
             "list the keys, or take them from a table with public: true",
         )
-    elif table.columns and source is None:
-        meant = similar(target[1], table.columns)
-        known = one_of(table.columns)
-        hint = f"did you mean {quoted(meant)}?" if meant else f"write one of its columns: {known}"
-        problems.add(reference.line, f"{quoted(table.name)} declares no column {quoted(target[1])}", hint)
-    elif source is not None and not _same_kind(source.type, column.type):
-        problems.add(
-            reference.line,
-            f"{quoted(reference.text)} is {source.type.kind.value}, "
-            f"but {quoted(column.name)} is {column.type.kind.value}",
+        return
+    source = declared.column(table, target[1], line) if table.columns else None
+    if table.columns and source is None:
+        return
+    if source is not None and not _same_kind(source.type, column.type):
+        declared.problems.add(
+            line,
+            f"{text} is {source.type.kind.value}, but {quoted(column.name)} is {column.type.kind.value}",
             "give both columns the same type",
         )
-    else:
-        owner.columns[reference.column] = replace(column, keys_from=target)
+        return
+    owner.columns[keys.column] = replace(column, keys_from=target)
 
 
 def _same_kind(one: ColumnType, other: ColumnType) -> bool:
