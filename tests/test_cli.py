@@ -559,6 +559,36 @@ def test_check_lists_the_problems_of_policy_and_data_together(fresh: Path, capsy
     assert "drinks.csv does not exist" in err and "has no column pay" in err
 
 
+def test_check_finds_keys_that_repeat(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "orders.csv").write_text("id,person\n47114711,1\n47114711,2\n")
+    (tmp_path / "items.csv").write_text("order,price\n47114711,1\n")
+    (tmp_path / "shops.csv").write_text("shop\na\na\n")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(
+        "dpsql: 1\nbudget: {epsilon: 1}\nledger: x.ledger\ntables:\n"
+        "  orders:\n    source: orders.csv\n    unit: {column: person, max_rows: 5}\n"
+        "    columns: {id: {type: integer}, person: {type: integer}}\n"
+        "  items:\n    source: items.csv\n    unit: {via: {order: orders.id}, max_rows: 5}\n"
+        "    columns: {order: {type: integer}, price: {type: integer}}\n"
+        "  shops:\n    source: shops.csv\n    public: true\n    primary_key: shop\n"
+        "  more:\n    source: shops.csv\n    public: true\n    primary_key: ship\n"
+        "  open:\n    source: shops.csv\n    public: true\n    columns: {shop: {type: text, unique: true}}\n",
+        encoding="utf-8",
+    )
+    assert main(["check", str(policy)]) == 3
+    err = capsys.readouterr().err
+    for found in (
+        f"{policy}:9: table items: its unit is found through orders (id), where rows have the same values",
+        f"{policy}:13: table shops: rows have the same values in shop, which is its primary_key",
+        f"{policy}:17: table more has no column ship, which its primary_key names",
+        "did you mean shop?",
+        f"{policy}:24: table open: rows have the same values in shop, which is declared unique",
+    ):
+        assert found in err, found
+    assert err.endswith("\n4 problems\n")
+    assert "47114711" not in err
+
+
 def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = fresh / "var" / "the.ledger"
     ledger.write_bytes(b"no ledger")

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +24,8 @@ from dpsql.engines import open_engine
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.exact_rows import ExactRows, KeyColumn, join_limbs, key_column
 from dpsql.errors import EngineError, InterfaceError, InternalError, PolicyError
-from dpsql.policy import Budget, Column, ColumnType, Kind, Policy, PrivacySettings, Source, Table
+from dpsql.policy import Budget, Column, ColumnType, ForeignKey, Kind, Policy, PrivacySettings, Source, Table, Unit
+from dpsql.session import resolved_policy
 from tests.processes import held_for_writing
 
 CANARY = "K4N4RY"
@@ -658,6 +660,321 @@ def test_public_tables_are_small(make: Make, tmp_path: Path, monkeypatch: pytest
     (tmp_path / "r.csv").write_text("x\n1\n2\n3\n")
     with pytest.raises(PolicyError, match="at most 2 rows"):
         make(table("r", "csv", tmp_path / "r.csv", public=True))
+
+
+def test_inner_sql_reads_public_tables(make: Make, clinic: Path, tmp_path: Path) -> None:
+    """Whatever they are read from; with all their columns, in DuckDB's own types."""
+    write_database(clinic, 'CREATE SCHEMA sales; CREATE TABLE sales.orders AS SELECT 7 AS "Id", [1] AS l, \'É\' AS "É"')
+    (tmp_path / "r.csv").write_text("Code,since\n1,2020-01-01\n")
+    write_parquet(tmp_path / "p.parquet", "SELECT 1::UTINYINT AS n, now() AS at")
+    found = {
+        table("r", "csv", tmp_path / "r.csv", public=True).name: {"code": "BIGINT", "since": "DATE"},
+        "p": {"n": "UTINYINT", "at": "TIMESTAMP WITH TIME ZONE"},
+        "sales.orders": {"id": "INTEGER", "l": "INTEGER[]", "é": "VARCHAR"},
+        "Declared": {"code": "INTEGER"},
+    }
+    declared = Column("code", ColumnType(Kind.INTEGER), bounds=(Fraction(0), Fraction(9)))
+    tables = (
+        table("r", "csv", tmp_path / "r.csv", public=True),
+        table("p", "parquet", tmp_path / "p.parquet", public=True),
+        table("sales.orders", "table", "sales.orders", public=True),
+        table("Declared", "csv", tmp_path / "r.csv", declared, public=True),
+    )
+    engine = make(*tables, PEOPLE, engine="duckdb:///clinic.duckdb")
+    for t in tables:
+        assert count(engine, t) == 1
+        assert dict(engine.physical_types(t)) == found[t.name]
+    people, orders = (engine.relation(t).sql("duckdb") for t in (PEOPLE, tables[2]))
+    with engine.transaction() as tx:
+        rows = tx.fetch(
+            f"SELECT o.id, {limbs('COUNT(*)')} FROM {people} p JOIN {orders} o ON p.age = o.id GROUP BY 1", 1, 1
+        )
+    assert rows.keys[0].tolist() == [7] and rows.sums[0].tolist() == [1]
+    assert "é" not in engine.public_columns(tables[2])
+
+
+def test_public_columns(make: Make, tmp_path: Path) -> None:
+    write_parquet(
+        tmp_path / "p.parquet",
+        "SELECT range AS \"Id\", range % 3 AS few, (range % 2000)::FLOAT / 2 AS x, 'k' || range AS name, "
+        "'k' || range % 1000 AS k, (range / 4)::DECIMAL(9, 2) AS price, (range % 4 / 4)::DECIMAL(9, 2) AS rate, "
+        "range > 5 AS b, nullif(range, 5)::INTEGER AS gap, DATE '2020-01-01' + (range % 2)::INTEGER AS day, "
+        "TIMESTAMP '2020-01-01' + to_seconds(range) AS at, now() AS zoned, [1] AS l, range::HUGEINT AS h "
+        "FROM range(1001)",
+    )
+    t = table("p", "parquet", tmp_path / "p.parquet", public=True)
+    columns = make(t).public_columns(t)
+    sets = {name: (c.type.kind, c.bounds, c.keys, c.nullable) for name, c in columns.items()}
+    start = dt.datetime(2020, 1, 1)
+    assert sets == {
+        "id": (Kind.INTEGER, (0, 1000), None, False),
+        "few": (Kind.INTEGER, None, (0, 1, 2), False),
+        "x": (Kind.DOUBLE, (0, 500), None, False),
+        "name": (Kind.TEXT, None, None, False),
+        "k": (Kind.TEXT, None, tuple(sorted(f"k{i}" for i in range(1000))), False),
+        "price": (Kind.DECIMAL, (0, 250), None, False),
+        "rate": (Kind.DECIMAL, None, (0, Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), False),
+        "b": (Kind.BOOLEAN, None, None, False),
+        "gap": (Kind.INTEGER, None, tuple(i for i in range(1001) if i != 5), True),
+        "day": (Kind.DATE, None, (dt.date(2020, 1, 1), dt.date(2020, 1, 2)), False),
+        "at": (Kind.TIMESTAMP, (start, start + dt.timedelta(seconds=1000)), None, False),
+        "h": (Kind.DOUBLE, (0, 1000), None, False),  # Parquet has no HUGEINT
+    }
+    assert columns["id"].name == "Id" and columns["price"].type == ColumnType(Kind.DECIMAL, 9, 2)
+    assert all(isinstance(key, Fraction) for key in columns["rate"].keys or ())
+
+
+def test_public_values_that_python_does_not_have(make: Make, tmp_path: Path) -> None:
+    write_database(
+        tmp_path / "x.duckdb",
+        'CREATE TABLE t(x DOUBLE, y FLOAT, d DATE, "at" TIMESTAMP, n INTEGER)',
+        "INSERT INTO t VALUES ('nan', 'inf', 'infinity', 'infinity', NULL), "
+        "(1.5, NULL, '20000-01-01', '-infinity', NULL), "
+        "('-inf', 'nan', '2020-01-01', '2020-01-01', NULL), (-2, NULL, '2021-01-01', '0044-03-15 (BC)', NULL)",
+    )
+    t = table("t", "table", "t", public=True)
+    columns = make(t, engine="duckdb:///x.duckdb").public_columns(t)
+    assert {name: (c.bounds, c.keys, c.nullable) for name, c in columns.items()} == {
+        "x": ((-2, Fraction(3, 2)), None, True),
+        "y": (None, None, True),
+        "d": ((dt.date(2020, 1, 1), dt.date(2021, 1, 1)), None, False),
+        "at": ((dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1)), None, False),
+        "n": (None, (), True),
+    }
+
+
+def test_declared_public_columns(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("a,b,c,d,e\n1,1,1.5,x,\n2,,2.5,y,z\n")
+    other = table("o", "csv", tmp_path / "r.csv", column("d", Kind.TEXT), public=True)
+    columns = (
+        Column("A", ColumnType(Kind.INTEGER), bounds=(Fraction(0), Fraction(9)), unique=True, description="code"),
+        Column("b", ColumnType(Kind.INTEGER), keys=(1, 2)),
+        Column("c", ColumnType(Kind.DECIMAL, 9, 2), nullable=True),
+        Column("d", ColumnType(Kind.TEXT), keys_from=("o", "d")),
+    )
+    t = table("r", "csv", tmp_path / "r.csv", *columns, public=True)
+    engine = make(t, other, PRIVATE := small(tmp_path))
+    a, b, c, d = engine.public_columns(t).values()
+    assert a == columns[0] and d == columns[3]
+    assert b == replace(columns[1], nullable=True)
+    assert c == replace(columns[2], keys=(Fraction(3, 2), Fraction(5, 2)))
+    resolved = resolved_policy(engine._policy, engine)
+    assert resolved.tables["r"].columns == {"a": a, "b": b, "c": c, "d": replace(d, keys=("x", "y"))}
+    assert resolved.tables["o"].columns["d"].keys == ("x", "y")
+    assert resolved.tables["t"] == PRIVATE
+    with pytest.raises(KeyError):
+        engine.public_columns(PRIVATE)
+
+
+def test_public_columns_are_those_of_the_data_now(make: Make, tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    t = table("r", "csv", path, public=True)
+    path.write_text("a\n1\n")
+    engine = make(t)
+    assert engine.public_columns(t)["a"].keys == (1,)
+    path.write_text("a\n1\n3\n")
+    assert count(engine, t) == 2
+    assert engine.public_columns(t)["a"].keys == (1, 3)
+
+
+# -- unique columns
+
+
+def test_what_a_database_keeps_unique(make: Make, tmp_path: Path) -> None:
+    write_database(
+        tmp_path / "x.duckdb",
+        'CREATE TABLE t(a INTEGER PRIMARY KEY, "B" VARCHAR UNIQUE, c INTEGER, d INTEGER, e INTEGER, f INTEGER, '
+        'g INTEGER, hidden INTEGER UNIQUE, k VARCHAR COLLATE NOCASE UNIQUE, "É" INTEGER UNIQUE, "é" INTEGER, '
+        "UNIQUE (c, d), UNIQUE (c, hidden), CHECK (f > 0))",
+        "CREATE UNIQUE INDEX one ON t(f); CREATE UNIQUE INDEX two ON t(e, d); CREATE INDEX plain ON t(g)",
+        "CREATE UNIQUE INDEX expression ON t((g + 1)); CREATE UNIQUE INDEX part ON t(g, (lower(b)))",
+        'INSERT INTO t(a, "B") VALUES (1, NULL), (2, NULL)',
+        "CREATE SCHEMA s; CREATE TABLE s.t(a INTEGER)",
+        "CREATE TABLE orders(id INTEGER, line INTEGER, PRIMARY KEY (id, line)); CREATE VIEW v AS FROM orders",
+    )
+    whole = table("whole", "table", "t", column("b", Kind.TEXT), *(column(n, Kind.INTEGER) for n in "acdefgé"))
+    orders = table("o", "table", "main.orders", column("id", Kind.INTEGER), column("line", Kind.INTEGER))
+    part = table("part", "table", "orders", column("id", Kind.INTEGER))
+    other = table("other", "table", "s.t", column("a", Kind.INTEGER))
+    public = table("p", "table", "t", column("a", Kind.INTEGER), column("b", Kind.TEXT), public=True)
+    public = replace(
+        public, primary_key=("a", "b"), columns={n: replace(c, unique=n == "a") for n, c in public.columns.items()}
+    )
+    engine = make(whole, orders, part, other, public, small(tmp_path), engine="duckdb:///x.duckdb")
+    assert set(engine.unique_columns(whole)) == {frozenset(key) for key in ("a", "b", "cd", "f", "de")}
+    assert engine.unique_columns(orders) == (frozenset({"id", "line"}),)
+    assert engine.unique_columns(part) == engine.unique_columns(other) == ()
+    assert engine.unique_columns(public) == (frozenset("a"), frozenset("ab"))
+    assert engine.unique_columns(small(tmp_path)) == ()
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_constraint_that_goes_is_drift(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, in_place: bool
+) -> None:
+    path = tmp_path / "x.duckdb"
+    write_database(path, "CREATE TABLE t(a INTEGER UNIQUE, b INTEGER)")
+    t = table("t", "table", "t", column("a", Kind.INTEGER), column("b", Kind.INTEGER))
+    engine = make(t, engine="duckdb:///x.duckdb")
+    with engine._changed:
+        engine._data.detach()
+    changes = ("CREATE TABLE n(a INTEGER, b INTEGER)", "DROP TABLE t", "ALTER TABLE n RENAME TO t")
+    if in_place:
+        write_database(path, *changes)
+    else:
+        write_database(tmp_path / "new.duckdb", "CREATE TABLE t(a INTEGER, b INTEGER)")
+        os.replace(tmp_path / "new.duckdb", path)
+    for _ in range(2):
+        with pytest.raises(EngineError, match="no longer fit the policy"):
+            count(engine, t)
+    assert "table t: a no longer has a PRIMARY KEY or UNIQUE constraint" in caplog.text
+    with engine._changed:
+        engine._data.detach()
+    write_database(path, "DROP TABLE t", "CREATE TABLE t(a INTEGER UNIQUE, b INTEGER UNIQUE)")
+    assert count(engine, t) == 0
+    assert engine.unique_columns(t) == (frozenset("a"),)
+
+
+def keyed(public: Table, *primary_key: str, unique: str = "") -> Table:
+    columns = {n: replace(c, unique=n == unique) for n, c in public.columns.items()}
+    return replace(public, primary_key=primary_key, columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "found"),
+    [
+        ("a,b\n1,x\n1,y\n", ("a",), "5: table r: rows have the same values in a, which is its primary_key"),
+        ("a,b\n1,x\n1,y\n", ("a", "b"), None),
+        ("a,b\n1,x\n1,x\n", ("b", "a"), "5: table r: rows have the same values in a, b, which is its primary_key"),
+        ("a,b\n,x\n,x\n", ("a", "b"), None),  # NULL matches nothing
+        ("a,b\n1.50,x\n1.5,y\n", ("a",), "rows have the same values in a"),
+        ("a,b\n0.0,x\n-0.0,y\n", ("a",), "rows have the same values in a"),
+        ("a,b\n1,x\n2,X\n3, x\n", ("b",), None),
+        ("Code,b\n1,x\n", ("codes",), "5: table r has no column codes, which its primary_key names"),
+    ],
+)
+def test_declared_keys_of_public_tables(
+    make: Make, tmp_path: Path, text: str, key: tuple[str, ...], found: str | None
+) -> None:
+    (tmp_path / "r.csv").write_text(text)
+    t = keyed(table("r", "csv", tmp_path / "r.csv", public=True), *key)
+    if found is None:
+        assert make(t).unique_columns(t) == (frozenset(key),)
+        return
+    with pytest.raises(PolicyError) as caught:
+        make(t)
+    assert found in caught.value.message and "policy.yaml:5: " in caught.value.message
+    assert caught.value.hint == (
+        "did you mean code?" if "Code" in text else "remove `primary_key`, or the rows that repeat"
+    )
+
+
+def test_keys_are_compared_as_they_are_stored(make: Make, tmp_path: Path) -> None:
+    """'1' and '01' are two texts and one integer."""
+    (tmp_path / "r.csv").write_text("a\n1\n01\n")
+    text = keyed(table("r", "csv", tmp_path / "r.csv", column("a", Kind.TEXT), public=True), unique="a")
+    assert make(text).unique_columns(text) == (frozenset("a"),)
+    number = table("r", "csv", tmp_path / "r.csv", column("a", Kind.INTEGER, line=9), public=True)
+    with pytest.raises(PolicyError, match=r":9: table r: rows have the same values in a, which is declared unique"):
+        make(keyed(number, unique="a"))
+
+
+def test_collations_are_dropped_from_public_tables(make: Make, tmp_path: Path) -> None:
+    write_database(
+        tmp_path / "x.duckdb",
+        'CREATE TABLE t("Name" VARCHAR COLLATE NOCASE, n INTEGER)',
+        "INSERT INTO t VALUES ('a', 1), ('A', 2), (NULL, 3), ('é', 4)",
+    )
+    t = keyed(table("t", "table", "t", public=True), "name")
+    engine = make(t, engine="duckdb:///x.duckdb")
+    assert count(engine, t, "name = 'A'") == 1
+    assert engine.public_table(t).columns == (("Name", "VARCHAR"), ("n", "INTEGER"))
+    assert engine.public_columns(t)["name"].keys == ("A", "a", "é")
+
+
+def test_a_public_key_that_repeats_later(make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("a\n1\n2\n")
+    t = keyed(table("r", "csv", path, public=True), "a")
+    engine = make(t)
+    path.write_text("a\n1\n1\n")
+    for _ in range(2):
+        with pytest.raises(EngineError, match="no longer fit the policy") as caught:
+            count(engine, t)
+        assert "nothing was charged" in (caught.value.hint or "")
+    assert "table r: rows have the same values in a" in caplog.text
+    path.write_text("a\n5\n6\n7\n")
+    assert count(engine, t) == 3
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "table"])
+def test_the_parent_of_a_unit_has_a_key(
+    make: Make, tmp_path: Path, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    """A row that belonged to two units would move the sums of both."""
+
+    def write(*orders: str) -> None:
+        rows = " UNION ALL ".join(
+            f"SELECT {order}" for order in ("NULL::BIGINT AS id, NULL AS person", "NULL, 'z'", *orders)
+        )
+        if kind == "table":
+            write_database(
+                tmp_path / "x.duckdb",
+                f"CREATE OR REPLACE TABLE orders AS {rows}",
+                "CREATE OR REPLACE TABLE items AS SELECT 1::BIGINT AS id",
+            )
+        else:
+            duckdb.execute(f"COPY ({rows}) TO '{tmp_path}/orders.{kind}'")
+            duckdb.execute(f"COPY (SELECT 1::BIGINT AS id) TO '{tmp_path}/items.{kind}'")
+
+    def place(name: str) -> str:
+        return name if kind == "table" else f"{tmp_path}/{name}.{kind}"
+
+    orders = table("Orders", kind, place("orders"), column("id", Kind.INTEGER), column("person", Kind.TEXT))
+    orders = replace(orders, unit=Unit("person", None, 10))
+    via = ForeignKey("orders", ("id",), ("id",))
+    items = replace(table("items", kind, place("items"), column("id", Kind.INTEGER)), unit=Unit(None, via, 10), line=8)
+    url = "duckdb:///x.duckdb" if kind == "table" else "duckdb"
+
+    write(f"77, '{CANARY}'", f"77, '{CANARY}2'")
+    make(orders, engine=url).close()
+    with pytest.raises(PolicyError) as caught:
+        make(items, orders, engine=url)
+    assert ":8: table items: its unit is found through Orders (id), where rows have" in caught.value.message
+    assert caught.value.hint and CANARY not in str(caught.value) + caplog.text and "77" not in str(caught.value)
+
+    write("77, 'a'", "78, 'a'")
+    engine = make(items, orders, engine=url)
+    assert count(engine, orders) == 4
+    with engine._changed:
+        engine._data.detach()
+    write(f"77, '{CANARY}'", "78, 'b'", "77, 'c'")
+    with pytest.raises(EngineError, match="no longer fit the policy"):
+        count(engine, items)
+    assert "its unit is found through Orders (id)" in caplog.text and CANARY not in caplog.text
+
+
+def test_a_key_that_the_database_keeps_is_not_checked(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_database(
+        tmp_path / "x.duckdb", "CREATE TABLE o(id INTEGER UNIQUE, n INTEGER)", "CREATE TABLE i(id INTEGER, n INTEGER)"
+    )
+    columns = column("id", Kind.INTEGER), column("n", Kind.INTEGER)
+    orders = replace(table("o", "table", "o", *columns), unit=Unit("n", None, 10))
+    items = replace(table("i", "table", "i", *columns), unit=Unit(None, ForeignKey("o", ("n", "id"), ("n", "id")), 10))
+    checked: list[frozenset[str]] = []
+    monkeypatch.setattr(
+        "dpsql.engines.duckdb_sources.uniqueness._repeats", lambda *given: bool(checked.append(given[-1]))
+    )
+    make(orders, items, engine="duckdb:///x.duckdb")
+    assert checked == []
+    by_n = replace(items, unit=Unit(None, ForeignKey("o", ("n",), ("n",)), 10))
+    make(orders, by_n, replace(by_n, name="again"), engine="duckdb:///x.duckdb")
+    assert checked == [frozenset("n")]
+    nowhere = replace(items, unit=Unit(None, ForeignKey("o", ("n",), ("m",)), 10))
+    with pytest.raises(PolicyError, match="table o has no column m, which the unit of i names"):
+        make(orders, nowhere, engine="duckdb:///x.duckdb")
 
 
 # -- walls, errors, versions, threads

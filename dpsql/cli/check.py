@@ -48,7 +48,8 @@ def _tell(problems: Sequence[PolicyError]) -> int:
 
 def _all_misfits(policy: Policy) -> list[PolicyError]:
     """Everything that doesn't fit the data. An engine stops at the first: so each table is tried by itself, each column
-    of a table that fails, and each public column from which keys are taken. Data that can't be opened now are skipped.
+    of a table that fails, each public column from which keys are taken, and each table with the one in which its unit
+    is found. Data that can't be opened now are skipped.
     """
     found: dict[str, PolicyError] = {}
     sound: dict[str, Table] = {}
@@ -57,6 +58,7 @@ def _all_misfits(policy: Policy) -> list[PolicyError]:
         if not (own.columns or own.public):
             continue  # all its columns are wrong already in the policy
         if not _try(found, policy, {name: own}):
+            own = replace(own, primary_key=())
             columns = (replace(own, columns={key: column}) for key, column in own.columns.items())
             own = replace(
                 own, columns={k: c for p in columns if _try(found, policy, {name: p}) for k, c in p.columns.items()}
@@ -70,6 +72,10 @@ def _all_misfits(policy: Policy) -> list[PolicyError]:
                 public = column.keys_from[0]
                 one = replace(sound[name], columns={key: column})
                 _try(found, policy, {public: sound[public], name: one})
+        unit = sound[name].unit
+        via = unit.via if isinstance(unit, Unit) else None
+        if via is not None and via.parent in sound and sound[via.parent].columns.keys() >= set(via.parent_columns):
+            _try(found, policy, {via.parent: sound[via.parent], name: sound[name]})
     return list(found.values())
 
 

@@ -14,7 +14,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import MappingProxyType, TracebackType
@@ -120,7 +120,7 @@ class DuckDBEngine:
         with self._changed:
             self._data = self._load()
             self._keep()
-        self._types = self._data.types  # pinned: plans are made for these
+        self._types, self._unique = self._data.types, self._data.unique  # pinned: plans are made for these
 
     # -- what a plan needs to know
 
@@ -138,8 +138,10 @@ class DuckDBEngine:
         return MappingProxyType(self._types[table.name.lower()])
 
     def unique_columns(self, table: Table) -> tuple[frozenset[str], ...]:
-        """What the policy declares of a public table."""
-        return table.unique if table.public else ()
+        """What a .duckdb file enforces of a private table, and the policy declares of a public one. If that is gone
+        while this engine is open, it refuses.
+        """
+        return table.unique if table.public else self._unique.get(table.name.lower(), ())
 
     # -- transactions
 
@@ -240,11 +242,20 @@ class DuckDBEngine:
             raise _drift(found.message) from None
         finally:
             self._loading = False
-        if new.types != self._types:
+        try:
+            self._check_pinned(new)
+        except EngineError:
             new.close()
-            raise _drift("a column has another type than when the data were opened")
+            raise
         self._data = new
         self._retire(old)
+
+    def _check_pinned(self, new: Data) -> None:
+        """Raises EngineError where the new data have other types, or no longer the constraints that plans rely on."""
+        if new.types != self._types:
+            raise _drift("a column has another type than when the data were opened")
+        for name, unique in self._unique.items():
+            _check_unique(self._policy.tables[name], unique, new.unique[name])
 
     def _retire(self, data: Data) -> None:
         data.retired = True
@@ -297,10 +308,12 @@ class DuckDBEngine:
                 continue
             try:
                 types = quietly(lambda table=table: data.check_table(table))  # type: ignore[misc]
+                unique = quietly(lambda table=table: data.unique_columns(table))  # type: ignore[misc]
             except PolicyError as found:
                 raise _drift(found.message) from None
             if types != self._types[table.name.lower()]:
                 raise _drift(f"table {table.name}: a column has another type than when the data were opened")
+            _check_unique(table, self._unique[table.name.lower()], unique)
 
     # -- the keeper: a thread that lives as long as there is something to watch
 
@@ -393,6 +406,14 @@ class DuckDBEngine:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_unique(table: Table, before: Iterable[frozenset[str]], now: Container[frozenset[str]]) -> None:
+    for key in before:
+        if key not in now:
+            raise _drift(
+                f"table {table.name}: {', '.join(sorted(key))} no longer has a PRIMARY KEY or UNIQUE constraint"
+            )
 
 
 def _drift(found: str) -> EngineError:

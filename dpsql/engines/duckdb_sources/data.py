@@ -14,7 +14,14 @@ from sqlglot import exp
 
 from dpsql.engines import PublicTable
 from dpsql.engines.declared import literal, quoted
-from dpsql.engines.duckdb_sources import csv_files, database_file, parquet_files, public_columns, public_tables
+from dpsql.engines.duckdb_sources import (
+    csv_files,
+    database_file,
+    parquet_files,
+    public_columns,
+    public_tables,
+    uniqueness,
+)
 from dpsql.engines.duckdb_sources.catalogue import stored_types
 from dpsql.engines.duckdb_sources.driver import CONFIG, FAULTS, read_source
 from dpsql.engines.duckdb_sources.fingerprint import COMPANIONS, total_bytes
@@ -56,6 +63,7 @@ class Data:
         self.last_use = 0.0
         self.public: dict[str, PublicTable] = {}
         self.types: dict[str, dict[str, str]] = {}
+        self.unique: dict[str, tuple[frozenset[str], ...]] = {}
         self._public_columns: dict[str, dict[str, Column]] = {}
         self._public_file = self.directory / "public.duckdb"
         self.scanned: list[str] = []
@@ -68,6 +76,7 @@ class Data:
         self.connection.execute(f"SET temp_directory = {literal(str(self.directory / 'spill'))}")
         for table in self._policy.tables.values():
             self._load_table(table)
+        uniqueness.check(self.connection, self._policy, relation, self.types, self.unique)
         if self.public:
             public_tables.write(self.connection, self.public.values(), self._public_file)
         self.connection.execute("CHECKPOINT")  # compresses what was loaded: queries need a third of the CPU
@@ -85,9 +94,10 @@ class Data:
             case "table":
                 types = self.check_table(table)
                 if table.public:
-                    self._create("TABLE", table, database_file.select(table))
+                    self._create("TABLE", table, database_file.select(self.connection, table))
                 else:
                     self.types[table.name.lower()] = types  # read in place
+                    self.unique[table.name.lower()] = self.unique_columns(table)
 
     def _create(self, kind: str, table: Table, select: str) -> None:
         """Make the table or view main."<name>" of what `select` reads."""
@@ -126,6 +136,10 @@ class Data:
     def check_table(self, table: Table) -> dict[str, str]:
         """The types of a table of the attached file. Raises PolicyError if they don't fit: see database_file."""
         return database_file.check(self.connection, self._policy, table, self.file)
+
+    def unique_columns(self, table: Table) -> tuple[frozenset[str], ...]:
+        """The sets of columns that a table of the attached file itself keeps unique."""
+        return database_file.unique_columns(self.connection, table)
 
     def attach(self) -> bool:
         """Attach the .duckdb file, if there is one. False if another process holds it for writing."""

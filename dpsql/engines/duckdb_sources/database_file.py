@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from dpsql.engines import declared
 from dpsql.engines.declared import literal, quoted
@@ -53,11 +54,59 @@ def relation(table: Table) -> exp.Table:
     return exp.table_(name, db=schema, catalog=ATTACHED, quoted=True)
 
 
-def select(table: Table) -> str:
-    """SQL that reads a table of the file."""
-    wanted = ", ".join(quoted(column.name) for column in table.columns.values()) or "*"
+def select(connection: duckdb.DuckDBPyConnection, table: Table) -> str:
+    """SQL that reads a table of the file, its text without collations: keys are compared byte by byte."""
     schema, name = schema_and_name(table.source.location)
+    wanted = ", ".join(quoted(column.name) for column in table.columns.values()) or "*"
+    collated = [] if table.columns else _collated_text(connection, schema, name)
+    if collated:
+        plain = ", ".join(f"decode(encode({quoted(column)})) AS {quoted(column)}" for column in collated)
+        wanted = f"* REPLACE ({plain})"
     return f"SELECT {wanted} FROM {ATTACHED}.{quoted(schema)}.{quoted(name)}"
+
+
+def _collated_text(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> list[str]:
+    """The columns that have a collation, of any table that exists; CREATE TABLE ... AS keeps it."""
+    listed = f"SELECT column_name FROM duckdb_columns() WHERE data_type = 'VARCHAR' AND {NAMED}"
+    names = [str(row[0]) for row in connection.execute(listed, [ATTACHED, schema.lower(), name.lower()]).fetchall()]
+    collated = declared.collated(_create_table(connection, schema, name) or "", names)
+    return [column for column in names if column.lower() in collated]
+
+
+def unique_columns(connection: duckdb.DuckDBPyConnection, table: Table) -> tuple[frozenset[str], ...]:
+    """The sets of declared columns that a table of the file keeps unique by its constraints and indexes, NULL aside."""
+    schema, name = schema_and_name(table.source.location)
+    which = [ATTACHED, schema.lower(), name.lower()]
+    constraints = connection.execute(
+        "SELECT constraint_column_names FROM duckdb_constraints() "
+        f"WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND {NAMED}",
+        which,
+    ).fetchall()
+    indexes = connection.execute(f"SELECT sql FROM duckdb_indexes() WHERE is_unique AND {NAMED}", which).fetchall()
+    found = [*(map(str, names) for (names,) in constraints), *(_indexed(str(sql)) for (sql,) in indexes)]
+    keys = {frozenset(_lower(column) for column in names) for names in found}
+    return tuple(sorted((key for key in keys if key and key <= table.columns.keys()), key=sorted))
+
+
+def _lower(name: str) -> str:
+    """The name as the policy knows it: DuckDB tells capitals beyond A to Z from small letters."""
+    return name.lower() if name.isascii() else name
+
+
+def _indexed(create_index: str) -> list[str]:
+    """The columns of a unique index, given its CREATE INDEX text; none if it is over anything else."""
+    try:
+        tree = parse_one(create_index, dialect="duckdb")
+    except SqlglotError:
+        return []
+    index = tree.this if isinstance(tree, exp.Create) and tree.args.get("unique") else None
+    parameters = index.args.get("params") if isinstance(index, exp.Index) else None
+    if parameters is None or parameters.args.get("where"):
+        return []
+    columns = [part.this if isinstance(part, exp.Ordered) else part for part in parameters.args.get("columns") or ()]
+    if not all(isinstance(column, exp.Column) for column in columns):
+        return []
+    return [column.name for column in columns]
 
 
 def check(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, file: Path | None) -> dict[str, str]:
@@ -75,14 +124,19 @@ def check(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, f
             "write a file as source, or `engine: duckdb:///file.duckdb`",
         )
     schema, name = schema_and_name(table.source.location)
-    found = connection.execute(
-        f"SELECT sql FROM duckdb_tables() WHERE {NAMED}", [ATTACHED, schema.lower(), name.lower()]
-    ).fetchone()
-    if found is None:
+    create_table = _create_table(connection, schema, name)
+    if create_table is None:
         raise _no_table(connection, policy, table, file)
     types = stored_types(connection, ATTACHED, schema, name)
-    _check_columns(policy, table, types, str(found[0]))
+    _check_columns(policy, table, types, create_table)
     return {name: types[name] for name in table.columns} if table.columns else types
+
+
+def _create_table(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> str | None:
+    """The CREATE TABLE text of a base table of the file; None if there is none."""
+    sql = f"SELECT sql FROM duckdb_tables() WHERE {NAMED}"
+    found = connection.execute(sql, [ATTACHED, schema.lower(), name.lower()]).fetchone()
+    return None if found is None else str(found[0])
 
 
 def _no_table(connection: duckdb.DuckDBPyConnection, policy: Policy, table: Table, file: Path) -> PolicyError:

@@ -61,7 +61,7 @@ def _typed(table: Table, name: str, stored: str) -> Column | None:
     if name.lower() in table.columns:
         return table.columns[name.lower()]
     type_ = declared.column_type(stored)
-    # DuckDB tells capitals beyond A to Z from small letters: such a column has no lower-case name.
+    # Inner SQL has names in lower case, and DuckDB tells capitals beyond A to Z from small letters.
     if type_ is None or (not name.isascii() and name != name.lower()):
         return None
     return Column(name, type_, line=table.line)
