@@ -72,17 +72,17 @@ def _all_misfits(policy: Policy) -> list[PolicyError]:
                 public = column.keys_from[0]
                 one = replace(sound[name], columns={key: column})
                 _try(found, policy, {public: sound[public], name: one})
-        unit = sound[name].unit
+        unit = policy.tables[name].unit
         via = unit.via if isinstance(unit, Unit) else None
         if via is not None and via.parent in sound and sound[via.parent].columns.keys() >= set(via.parent_columns):
-            _try(found, policy, {via.parent: sound[via.parent], name: sound[name]})
+            _try(found, policy, {via.parent: sound[via.parent], name: replace(sound[name], unit=unit)})
     return list(found.values())
 
 
 def _without_references(whole: Table) -> Table:
-    """The table alone: no keys from another, no unit in another, no key of columns that may be left out."""
+    """The table alone: no keys from another, no unit in another."""
     columns = {key: replace(column, keys_from=None) for key, column in whole.columns.items()}
-    return replace(whole, columns=columns, unit=None if whole.public else "row", primary_key=())
+    return replace(whole, columns=columns, unit=None if whole.public else "row")
 
 
 def _try(found: dict[str, PolicyError], policy: Policy, tables: dict[str, Table]) -> bool:
