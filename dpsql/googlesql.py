@@ -34,14 +34,20 @@ MAX_NAMED = 200
 
 @dataclass(frozen=True, slots=True)
 class ReleaseOptions:
-    """What a SELECT WITH DIFFERENTIAL_PRIVACY asks for: its release's ε, and the column that it takes for the unit.
+    """What a SELECT WITH DIFFERENTIAL_PRIVACY asks for. None: what the policy says.
 
-    Both None: what the policy says. `position` is where the clause begins in the statement.
+    epsilon      of its release
+    unit_column  the column that it takes for the unit
+    position     where the clause begins in the statement
+    max_rows     how many rows of a unit count in full
+    max_groups   how many groups of a unit count
     """
 
     epsilon: Fraction | None
     unit_column: exp.Column | None
     position: int
+    max_rows: int | None = None
+    max_groups: int | None = None
 
 
 def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], tuple[ReleaseOptions, ...]]:
@@ -151,10 +157,10 @@ def _clause(tokens: list[Token], i: int, position: int) -> tuple[ReleaseOptions,
                 raise InvalidParameter(f"the option {name.text} is given twice", position=name.start + offset)
             values[key] = value
         i = end + 1
-    if {"max_groups_contributed", "max_rows_contributed"} <= set(values):
-        raise InvalidParameter(
-            "max_groups_contributed and max_rows_contributed are both given", hint="give one of them", position=position
-        )
+    for one, other in (("max_groups_contributed", "max_rows_contributed"), ("max_rows", "max_rows_contributed")):
+        if {one, other} <= set(values):
+            message = f"{one} and {other} are both given"
+            raise InvalidParameter(message, hint="give one of them", position=position)
     read = {}
     for key, value in values.items():
         try:
@@ -166,7 +172,9 @@ def _clause(tokens: list[Token], i: int, position: int) -> tuple[ReleaseOptions,
     epsilon, column = read.get("epsilon"), read.get("privacy_unit_column")
     assert epsilon is None or isinstance(epsilon, Fraction)
     assert column is None or isinstance(column, exp.Column)
-    return ReleaseOptions(epsilon, column, position), i
+    rows, groups = read.get("max_rows", read.get("max_rows_contributed")), read.get("max_groups_contributed")
+    assert (rows is None or isinstance(rows, int)) and (groups is None or isinstance(groups, int))
+    return ReleaseOptions(epsilon, column, position, rows, groups), i
 
 
 def _closing(tokens: list[Token], opening: int) -> int:
@@ -232,11 +240,16 @@ def _delta(value: list[Token]) -> None:
         raise InvalidParameter(f"{_text(value)} is not between 0 and 1", hint="leave it out: none is spent")
 
 
-def _count(value: list[Token]) -> None:
-    """A unit is one row, which is in one group: each bound on rows or groups holds."""
+MAX_ROWS = 2**30
+"""As in a policy."""
+
+
+def _count(value: list[Token]) -> int:
+    """How many rows or groups of a unit count. Where each row is a unit, any such bound holds."""
     number = _number(value)
-    if number < 1 or number.denominator != 1:
-        raise InvalidParameter(f"{_text(value)} is not a whole number from 1", hint="leave it out")
+    if number < 1 or number.denominator != 1 or number > MAX_ROWS:
+        raise InvalidParameter(f"{_text(value)} is not a whole number from 1 to {MAX_ROWS}", hint="leave it out")
+    return int(number)
 
 
 def _strategy(value: list[Token]) -> None:
@@ -263,6 +276,7 @@ _READERS = {
     "epsilon": _epsilon,
     "delta": _delta,
     "privacy_unit_column": _path,
+    "max_rows": _count,
     "max_groups_contributed": _count,
     "max_rows_contributed": _count,
     "group_selection_strategy": _strategy,
@@ -277,10 +291,21 @@ _KNOWN_ELSEWHERE = {
 # ---------------------------------------------------------------------------------------------- arguments
 
 
+def bounds_per_group(tokens: Sequence[Token], offset: int) -> int | None:
+    """Where in the statement the bounds of a unit's sum in a group are given, None where nowhere.
+
+    Where a unit is one row, which is in one group, they are bounds of the row; elsewhere they are not.
+    """
+    for token, following in pairwise(tokens):
+        if following.token_type is TokenType.FARROW and token.text.upper() == _BOUNDS[1]:
+            return token.start + offset
+    return None
+
+
 def _with_clip(tokens: list[Token], offset: int) -> list[Token]:
     """`SUM(x, contribution_bounds_per_row => (l, u))` as `SUM(CLIP(x, l, u))`; other named arguments are refused.
 
-    A unit is one row, which is in one group: bounds of its sum in a group are bounds of the row.
+    So are bounds per group, see `bounds_per_group`.
     """
     named = [token for token in tokens if token.token_type is TokenType.FARROW]
     if len(named) > MAX_NAMED:

@@ -21,7 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.dialects import ColumnTypes, translate
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
-from dpsql.googlesql import attach_options, keep_options, take_options
+from dpsql.googlesql import attach_options, bounds_per_group, keep_options, take_options
 from dpsql.names import join_names
 
 MAX_CHARACTERS = 100_000
@@ -46,11 +46,13 @@ class Statement:
 
     explain  the format that EXPLAIN asked for, None without EXPLAIN
     typed    whether every type could be worked out before translation; where not, the tree must not be run
+    bounds_per_group  where it bounds a unit's sum in a group, None where it doesn't
     """
 
     tree: exp.Expr
     explain: Format | None = None
     typed: bool = True
+    bounds_per_group: int | None = None
 
 
 def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes) -> Statement:
@@ -61,6 +63,7 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
         raise ParseError(f"the statement has {len(sql)} characters; at most {MAX_CHARACTERS} are allowed")
     tokens, explain, offset = _take_explain(_tokens(sql, dialect), sql, dialect)
     _check_nesting(tokens)
+    per_group = bounds_per_group(tokens, offset)
     tokens, options = take_options(tokens, offset)
     trees = [t for t in _trees(tokens, sql, dialect) if t is not None]
     if len(trees) != 1:
@@ -76,12 +79,13 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     tree = bind(tree, parameters)
     if offset:
         _shift_positions(tree, offset)
-    if dialect == "duckdb":
-        return Statement(attach_options(tree, options) if options else tree, explain)
-    translated, typed = translate(tree, dialect, types)
-    translated = _balanced(translated)
-    _locate(translated, tokens, offset)
-    return Statement(attach_options(translated, options) if options else translated, explain, typed)
+    typed = True
+    if dialect != "duckdb":
+        tree, typed = translate(tree, dialect, types)
+        tree = _balanced(tree)
+        _locate(tree, tokens, offset)
+    tree = attach_options(tree, options) if options else tree
+    return Statement(tree, explain, typed, per_group)
 
 
 # ---------------------------------------------------------------------------------------------- tokens

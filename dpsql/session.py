@@ -28,7 +28,7 @@ from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
 from dpsql.privacy.noise import NoiseSource, SystemNoise
-from dpsql.query import half_width_name, interval_names, key_name, number_name, release_name
+from dpsql.query import Query, half_width_name, interval_names, key_name, number_name, release_name
 from dpsql.release import NoisyRows, key_columns, listed, release
 from dpsql.result import LEVEL, Privacy, Result, ResultColumn, Values
 from dpsql.rewrite.inner import Inner, inner_queries
@@ -244,6 +244,7 @@ class Session:
         statement = parse(sql, dialect=policy.dialect, parameters=parameters, types=_types(policy, self.engine))
         query = analyze(statement.tree, policy, self._catalogue(), today=today)
         _check_typed(statement)
+        _check_bounds(statement, query)
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
         plan = replace(plan, outer=without_clock(plan.outer, today))
         inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
@@ -326,6 +327,17 @@ def _internal(error: Exception) -> InternalError:
 def _check_typed(statement: Statement) -> None:
     if not statement.typed:
         raise UnsupportedQuery("the types in this query can't be worked out", hint="qualify and cast its columns")
+
+
+def _check_bounds(statement: Statement, query: Query) -> None:
+    """Bounds per group are taken for bounds per row, which they are where a unit is a row."""
+    if statement.bounds_per_group is not None and any(r.rows.unit is not None for r in query.releases):
+        raise UnsupportedQuery(
+            "contribution_bounds_per_group isn't supported where a unit has many rows",
+            hint="bound each row with contribution_bounds_per_row => (0, 10), and how many count with "
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows = 5) …",
+            position=statement.bounds_per_group,
+        )
 
 
 def _hashable(parameters: Parameters) -> Hashable:

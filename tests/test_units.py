@@ -210,6 +210,33 @@ def test_a_statement_reads_one_kind_of_unit() -> None:
         made.ask("SELECT COUNT(*) FROM log JOIN orders ON code = priority")
 
 
+@pytest.mark.parametrize(("options", "rows"), [("max_rows = 2", 2), ("max_rows_contributed = 7", 7)])
+def test_an_analyst_may_ask_for_another_bound(recording: Bench, options: str, rows: int) -> None:
+    sql = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options}) status, COUNT(*), SUM(total) FROM orders GROUP BY 1"
+    plan = recording.session.plan(sql, epsilon=1).plan
+    assert all(basis.bound.rows == rows for basis in plan.releases[0].bases)
+    compare_neighbours(recording, sql, MODEST, [{"orders": [ORDER] * n} for n in (1, 6, 20)])
+    ((one, other),) = compare_neighbours(recording, sql.replace(", SUM(total)", ""), {}, [{"orders": [ORDER] * rows}])
+    assert [a.scale for a in one.draws] == [rows * 2**20]
+    assert sum(b - a for a, b in zip(one.draws[0].exact, other.draws[0].exact, strict=True)) == rows * 2**20
+
+
+def test_how_many_groups_count_may_be_asked_too(recording: Bench) -> None:
+    clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 1)"
+    sql = f"{clause} clinic, COUNT(DISTINCT cust), COUNT(*) FROM visit GROUP BY clinic"
+    bounds = [b.bound.rows for b in recording.session.plan(sql, epsilon=1).plan.releases[0].bases]
+    assert bounds == [1, 3]
+    compare_neighbours(recording, sql, MODEST, [{"visit": [["99", f"'{c}'", "110"] for c in "XYZZZZ"]}])
+
+
+@pytest.mark.parametrize("call", ["SUM(total, contribution_bounds_per_group => (0, 5))",
+                                  "COUNT(*, contribution_bounds_per_group => (0, 5))"])  # fmt: skip
+def test_bounds_of_a_groups_sum_are_refused(exact: Bench, call: str) -> None:
+    with pytest.raises(Error, match="contribution_bounds_per_group"):
+        exact.ask(f"SELECT {call} FROM orders")
+    assert exact.ask("SELECT SUM(total, contribution_bounds_per_row => (0, 5)) FROM orders")
+
+
 @pytest.mark.parametrize(
     ("column", "allowed"), [("cust", True), ("CUST", True), ("priority", False), ("status", False)]
 )

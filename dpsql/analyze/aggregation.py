@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from dpsql.expressions.narrowing import unparenthesised
 from dpsql.googlesql import ReleaseOptions
 from dpsql.names import output_name
 from dpsql.policy import Kind
+from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.query import (
     MAX_RELEASES,
     Call,
@@ -28,6 +29,7 @@ from dpsql.query import (
     number_name,
     release_name,
 )
+from dpsql.rows import Rows
 
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
@@ -145,7 +147,7 @@ class ReleaseBuilder:
         if options is not None and options.unit_column is not None:
             self._check_unit(options.unit_column)
         release = ReleaseQuery(
-            self.scope.source.rows,
+            self._bounded(options),
             tuple(self.where),
             tuple(k for _, k in self.keys),
             tuple(self.calls),
@@ -186,6 +188,20 @@ class ReleaseBuilder:
             )  # fmt: skip
 
     # -------------------------------------------------------------------- units
+
+    def _bounded(self, options: ReleaseOptions | None) -> Rows:
+        """The rows with the contribution bounds that the analyst asks for: any public number is sound.
+
+        Where the rows themselves hold to a bound, asking for another changes nothing.
+        """
+        rows = self.scope.source.rows
+        if options is None or rows.bound is None or not rows.bound.weighted:
+            return rows
+        if options.max_rows is not None:
+            rows = replace(rows, bound=ContributionBound(options.max_rows, weighted=True), groups=(None, None))
+        if options.max_groups is not None:
+            rows = replace(rows, groups=(options.max_groups, rows.groups[1]))
+        return rows
 
     def _is_unit(self, node: exp.Expr) -> bool:
         node = unparenthesised(node)
