@@ -125,7 +125,7 @@ class ReleaseBuilder:
         self.aliases = {e.alias.lower(): e.this for e in self.node.expressions if isinstance(e, exp.Alias)}
 
     def build(self) -> Derived:
-        for item in self._group_items():
+        for item in self.group_items():
             self._add_key(item)
         if len(self.analyzer.releases) >= MAX_RELEASES:
             raise refuse(
@@ -205,7 +205,7 @@ class ReleaseBuilder:
 
     def _is_unit(self, node: exp.Expr) -> bool:
         node = unparenthesised(node)
-        return isinstance(node, exp.Column) and node.name in self.scope.source.rows.units
+        return isinstance(node, exp.Column) and node.name in self.scope.source.rows.own
 
     def _no_units(self, resolved: exp.Expr, shown: exp.Expr, where: str) -> None:
         """Refuse an expression from which something of the units could be read off."""
@@ -219,7 +219,7 @@ class ReleaseBuilder:
 
     # -------------------------------------------------------------------- keys
 
-    def _group_items(self) -> Iterator[exp.Expr]:
+    def group_items(self) -> Iterator[exp.Expr]:
         group = self.node.args.get("group")
         if group is None:
             if lists_keys(self.node):
@@ -452,6 +452,9 @@ class ReleaseBuilder:
         of_unit = shape.distinct and shape.aggregate == "count" and self._is_unit(resolved)
         if not of_unit:
             self._no_units(resolved, node, f"in {show(node)}")
+        elif unparenthesised(resolved).name != self.scope.source.rows.unit:  # NULL where an outer join found no partner
+            known = compiler.predicate(exp.Not(this=exp.Is(this=resolved.copy(), expression=exp.Null())))
+            condition = known if condition is None else exp.and_(condition, known, copy=False)
         by_unit = shape.distinct and self.scope.source.rows.unit is not None
         if by_unit and not of_unit:
             raise refuse(

@@ -18,21 +18,21 @@ Where rows belong to units, their contributions are bounded by weights (`dpsql.r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Grid
 from dpsql.expressions.literals import case_when, cast, decimal_sql, named, paren
 from dpsql.plan import BasisPlan, ReleasePlan
-from dpsql.policy import Kind, Table
+from dpsql.policy import Kind
 from dpsql.query import Key, Measure, key_name
 from dpsql.rewrite.bound import UNIT_COLUMN, WEIGHT_COLUMN, joined_weights, of_group_and_unit, weight, weights_by_unit
 from dpsql.rewrite.clip import Summand, column, presence, summand
-from dpsql.rewrite.rows import columns_of, rows_sql
+from dpsql.rewrite.rows import Tables, columns_of, physical_type, rows_sql
+from dpsql.rewrite.steps import halved, in_steps, index_total, none_is_zero, select_from
 
 KINDS = ("rows", "present", "index", "square")
 """The exact sums that parts are made of."""
@@ -67,12 +67,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """SQL text, the number of key columns, and the terms in the order of their columns."""
+    """SQL text, the number of key columns, the terms in the order of their columns, the constants that it needs."""
 
     sql: str
     keys: int
     terms: tuple[Term, ...]
     weighted: bool = False
+    constants: tuple[str, ...] = ()
 
     @property
     def counts(self) -> int:
@@ -95,17 +96,11 @@ def inner_queries(release: ReleasePlan, tables: Tables) -> tuple[Inner, ...]:
     found = []
     for bases in release.passes:
         builder = _Builder(release, tuple(release.bases[i] for i in bases), tables)
-        text = builder.query().sql("duckdb", comments=False, copy=False)
-        found.append(Inner(text, len(release.query.keys), builder.terms, builder.weighted))
+        tree = builder.query()
+        constants = tuple(dict.fromkeys(str(place.this) for place in tree.find_all(exp.Placeholder)))
+        text = tree.sql("duckdb", comments=False, copy=False)
+        found.append(Inner(text, len(release.query.keys), builder.terms, builder.weighted, constants))
     return tuple(found)
-
-
-class Tables(Protocol):
-    """How the private engine has the declared tables: an `Engine`."""
-
-    def relation(self, table: Table) -> exp.Table: ...
-
-    def physical_types(self, table: Table) -> Mapping[str, str]: ...
 
 
 class _Builder:
@@ -117,22 +112,19 @@ class _Builder:
         self._of_unit = bases[0].measure.of_unit
         self.weighted = self._bound.weighted
         self.terms = _terms(bases)
-        self._summands = {} if self._of_unit else _summands(self.terms, self._physical_type)
+        self._summands = (
+            {} if self._of_unit else _summands(self.terms, lambda name: physical_type(self._rows, name, tables))
+        )
         filters = [t.measure for t in self.terms if t.measure.filter is not None]
         self._filters = {m.identity[1]: f"when_{i}" for i, m in enumerate(filters)}
         self._conditions = {m.identity[1]: m.filter for m in filters}
         self._keys = [key_name(i) for i in range(len(self._query.keys))]
 
-    def _physical_type(self, name: str) -> str:
-        """The engine's own type of a column, "" where it is no table's."""
-        origin = self._rows.origins.get(name)
-        return "" if origin is None else self._tables.physical_types(origin.table).get(origin.column, "")
-
     def query(self) -> exp.Select:
         """The whole query: limbs of the groups' sums, of the groups whose keys are declared."""
         grouped = self._grouped()
         with_ = grouped.args.pop("with_", None)
-        outside = _from(grouped)
+        outside = select_from(grouped)
         outside.set("with_", with_)
         columns: list[exp.Expr] = []
         for index, key in enumerate(self._query.keys):
@@ -177,18 +169,16 @@ class _Builder:
         select = self._values()
         unit = self._unit()
         read = self._read([], unit)
-        weights = weights_by_unit(
-            rows_sql(self._rows, read, self._tables.relation), unit, self._bound.rows, self._where()
-        )
+        weights = weights_by_unit(rows_sql(self._rows, read, self._tables), unit, self._bound.rows, self._where())
         joined_weights(select, weights)
         return self._by_group(select, self._sum)
 
     def _by_unit(self) -> exp.Select:
-        return self._by_group(_from(self._parts()), self._weighted_part(weight(self._bound.rows, column("size"))))
+        return self._by_group(select_from(self._parts()), self._weighted_part(weight(self._bound.rows, column("size"))))
 
     def _by_pair(self, groups: int) -> exp.Select:
         pairs = exp.to_identifier("pairs")
-        select = _selecting(exp.Table(this=pairs.copy()))
+        select = select_from(exp.Table(this=pairs.copy()))
         joined_weights(select, weights_by_unit(exp.Table(this=pairs.copy()), column(UNIT_COLUMN), groups))
         of_row = of_group_and_unit(column("size"), self._bound.rows // groups, column(WEIGHT_COLUMN))
         grouped = self._by_group(select, self._weighted_part(of_row))
@@ -207,7 +197,7 @@ class _Builder:
     def _weighted_part(self, of_row: exp.Expr) -> Callable[[Term], exp.Expr]:
         def total(term: Term) -> exp.Expr:
             part = cast(column(f"sum_{self.terms.index(term)}"), "HUGEINT")
-            return _none_is_zero(exp.Sum(this=exp.Mul(this=of_row.copy(), expression=part)))
+            return none_is_zero(exp.Sum(this=exp.Mul(this=of_row.copy(), expression=part)))
 
         return total
 
@@ -220,11 +210,11 @@ class _Builder:
         values.set("expressions", [column(UNIT_COLUMN), *(column(name) for name in self._keys)])
         values.set("distinct", exp.Distinct())
         if not self.weighted:
-            return self._by_group(_from(values), lambda _: exp.Count(this=exp.Star()))
+            return self._by_group(select_from(values), lambda _: exp.Count(this=exp.Star()))
         pairs = exp.to_identifier("pairs")
-        select = _selecting(exp.Table(this=pairs.copy()))
+        select = select_from(exp.Table(this=pairs.copy()))
         joined_weights(select, weights_by_unit(exp.Table(this=pairs.copy()), column(UNIT_COLUMN), self._bound.rows))
-        grouped = self._by_group(select, lambda _: _none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))))
+        grouped = self._by_group(select, lambda _: none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))))
         return _with(grouped, pairs, values)
 
     # ------------------------------------------------------------------------------------------ rows
@@ -257,20 +247,10 @@ class _Builder:
             conditions.append(exp.Not(this=exp.Is(this=self._unit(), expression=exp.Null())))
         firsts = [s.steps[0] for _, s in self._summands.values()]
         read = self._read([*carried.values(), *firsts, *conditions], None)
-        first = _selecting(rows_sql(self._rows, read, self._tables.relation))
+        first = select_from(rows_sql(self._rows, read, self._tables))
         if conditions:
             first.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
-        steps = {name: list(s.steps) for name, s in self._summands.values()}
-        select = first
-        while True:
-            now = {name: remaining.pop(0).copy() for name, remaining in steps.items() if remaining}
-            through = {name: column(name) for name in steps if name not in now}
-            if select is not first and not now:
-                return select
-            columns = {**carried, **now, **through} or {"one": exp.Literal.number(1)}
-            select.set("expressions", [named(e, n) for n, e in columns.items()])
-            select = _from(select)
-            carried = {name: column(name) for name in carried}
+        return in_steps(first, carried, dict(self._summands.values()))
 
     def _sum(self, term: Term, *, weighted: bool | None = None) -> exp.Expr:
         """The total of a term over rows: each with its weight where rows have one."""
@@ -284,11 +264,7 @@ class _Builder:
         if term.kind == "square":
             # an index is at most 2^31 here, so its square fits BIGINT; none is negative, so the square tells them apart
             return self._total(exp.Mul(this=_index(name, value), expression=_index(name, value)), term, weighted)
-        total = self._total(column(name), term, weighted)
-        if not value.doubled:
-            return total
-        wide = cast(count, "HUGEINT")
-        return _shifted(exp.Add(this=total, expression=_times(wide, value.cells)))
+        return index_total(self._total(column(name), term, weighted), count, value)
 
     def _count(self, value: exp.Expr | None, term: Term, weighted: bool) -> exp.Expr:
         """How many of the term's rows there are, or have a value."""
@@ -298,23 +274,19 @@ class _Builder:
         of_row: exp.Expr = column(WEIGHT_COLUMN)
         if value is not None:
             of_row = case_when((exp.Not(this=exp.Is(this=value, expression=exp.Null())), of_row))
-        return _none_is_zero(self._filtered(exp.Sum(this=of_row), term))
+        return none_is_zero(self._filtered(exp.Sum(this=of_row), term))
 
     def _total(self, value: exp.Expr, term: Term, weighted: bool) -> exp.Expr:
         """The sum of a value over the term's rows, or over their distinct values; 0 where there is none."""
         if weighted:
             value = exp.Mul(this=column(WEIGHT_COLUMN), expression=cast(value, "BIGINT"))
-        return _none_is_zero(self._filtered(exp.Sum(this=_counted(value, term)), term))
+        return none_is_zero(self._filtered(exp.Sum(this=_counted(value, term)), term))
 
     def _filtered(self, aggregate: exp.Expr, term: Term) -> exp.Expr:
         name = self._filters.get(term.measure.identity[1])
         if name is None:
             return aggregate
         return exp.Filter(this=aggregate, expression=exp.Where(this=column(name)))
-
-
-def _none_is_zero(total: exp.Expr) -> exp.Expr:
-    return exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
 
 
 def _with(select: exp.Select, name: exp.Identifier, rows: exp.Select) -> exp.Select:
@@ -324,26 +296,8 @@ def _with(select: exp.Select, name: exp.Identifier, rows: exp.Select) -> exp.Sel
     return select
 
 
-def _from(select: exp.Select) -> exp.Select:
-    return _selecting(exp.Subquery(this=select, alias=exp.TableAlias(this=exp.to_identifier("q"))))
-
-
-def _selecting(source: exp.Expr) -> exp.Select:
-    """A SELECT from a source, its list still to be set."""
-    return exp.Select(from_=exp.From(this=source))
-
-
 def _counted(value: exp.Expr, term: Term) -> exp.Expr:
     return exp.Distinct(expressions=[value]) if term.measure.distinct else value
-
-
-def _times(value: exp.Expr, factor: int) -> exp.Expr:
-    return exp.Mul(this=value, expression=decimal_sql(Fraction(factor)))
-
-
-def _shifted(value: exp.Expr) -> exp.Expr:
-    """Half of an even number."""
-    return exp.BitwiseRightShift(this=exp.Paren(this=value), expression=exp.Literal.number(1))
 
 
 def _index(name: str, value: Summand) -> exp.Expr:
@@ -351,7 +305,7 @@ def _index(name: str, value: Summand) -> exp.Expr:
     held = cast(column(name), "BIGINT")
     if not value.doubled:
         return held
-    return exp.Paren(this=_shifted(exp.Add(this=held, expression=decimal_sql(Fraction(value.cells)))))
+    return exp.Paren(this=halved(exp.Add(this=held, expression=decimal_sql(Fraction(value.cells)))))
 
 
 def _limbs(total: exp.Expr, index: int) -> list[exp.Expr]:

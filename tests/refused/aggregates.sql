@@ -276,9 +276,9 @@ SELECT SUM(GREATEST(wealth, 0)) FROM people
 --> at 20: wealth, 0)) FROM people
 
 SELECT SUM(age) FROM people WHERE wealth > (SELECT AVG(wealth) FROM people)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
---> at 51: AVG(wealth) FROM people)
+--> 22023 AVG(wealth) needs bounds: column wealth of people has no bounds
+--> hint: the policy can set tables.people.columns.wealth.bounds, or clip in the query: CLIP(wealth, 0, 100), or WHERE wealth BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
+--> at 55: wealth) FROM people)
 
 SELECT COUNT(DISTINCT *) FROM people
 --> 0A000 COUNT(DISTINCT *) isn't supported
