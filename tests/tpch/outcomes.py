@@ -153,6 +153,7 @@ def outcome(made: Tables, number: int) -> Outcome:
     assert changed.hint in ("", refusal.hint), f"Q{number}: the hint that names the change is now: {refusal.hint}"
     wrong = made.difference(changed.sql, sql)
     assert wrong is None, f"Q{number}, changed: {wrong}"
+    assert made.charges() == before + 1, f"Q{number}, changed: it was not charged"
     return replace(refusal, outcome="changed" if changed.hint else "rewritten", why=changed.what)
 
 
