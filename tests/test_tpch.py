@@ -48,16 +48,6 @@ def test_each_query_finds_something(made: Tables, number: int) -> None:
     assert rows and any(isinstance(cell, str) or cell for cell in rows[0])
 
 
-@pytest.mark.parametrize(
-    "number", [n for n, one in TABLE.items() if one.outcome in ("answered", "changed", "rewritten")]
-)
-def test_what_is_answered_is_charged(made: Tables, number: int) -> None:
-    changed = outcomes.change(number)
-    before = made.charges()
-    made.ask(outcomes.text(number) if changed is None else changed.sql)
-    assert made.charges() == before + 1
-
-
 @pytest.mark.parametrize("number", [n for n, one in TABLE.items() if one.sqlstate])
 def test_what_is_refused_is_refused_before_any_data_is_read(
     made: Tables, number: int, monkeypatch: pytest.MonkeyPatch
@@ -101,7 +91,7 @@ def test_the_table_is_well_formed() -> None:
 
 
 def test_the_same_seed_makes_the_same_data() -> None:
-    one, again, other = (generate.tables(0.002, seed) for seed in (7, 7, 8))
+    one, again, other = (generate.tables(0.001, seed) for seed in (7, 7, 8))
     for name, columns in one.items():
         assert all(np.array_equal(values, again[name][column]) for column, values in columns.items())
     assert not np.array_equal(one["lineitem"]["l_partkey"], other["lineitem"]["l_partkey"])
