@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql import aggregates
-from dpsql.aggregates.aggregate import INDEXED, NO_GRID, SQUARED, Basis, Grid, Way
+from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, SQUARED, Basis, Grid, Way
 from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import Typed, position_of
@@ -256,6 +256,8 @@ def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
     ):
         if not indexed and not INDEXED.isdisjoint(mode):
             continue
+        if measure.by_unit and not COUNTING_NULLS.isdisjoint(mode):
+            continue  # rows without a value are not read where the distinct values of units are
         if all(any(way.basis in mode for way in each) for each in wanted):
             yield mode
 
@@ -294,7 +296,7 @@ def _options(call: Call, ways: tuple[Way, ...], bases: list[tuple[Basis, Measure
         if measure.identity == call.measure.identity:
             yield from ((index, way) for way in ways if way.basis is basis)
         elif call.measure.argument is None and measure.argument is not None:
-            if measure.identity[1] != call.measure.identity[1]:
+            if measure.identity[1] != call.measure.identity[1] or measure.by_unit:
                 continue
             # COUNT(*) beside a measure under the same filter: a column that is declared not NULL counts all rows.
             if basis in ROWS_FROM_NULLABLE:
@@ -310,12 +312,16 @@ def _bound(query: ReleaseQuery, measure: Measure) -> ContributionBound:
     """How much of one unit's rows a measure counts: the least of the bounds that the policy gives.
 
     A unit is counted once in each group that it has rows in (COUNT(DISTINCT unit)): as often as it has groups, or rows.
+    Of other distinct values it has as many pairs of group and value as rows; the inner query keeps no more (PROOFS
+    P10).
     """
     bound, (groups, per_group) = query.rows.bound, query.rows.groups
     assert bound is not None
     if measure.of_unit:
         most = min(query.cells, bound.rows, query.cells if groups is None else groups)
         return ContributionBound(most, weighted=most < query.cells and (bound.weighted or most < bound.rows))
+    if measure.by_unit:
+        return ContributionBound(bound.rows)
     if query.keys and groups is not None and per_group is not None and groups * per_group < bound.rows:
         return ContributionBound(groups * per_group, weighted=True, groups=groups)
     return bound

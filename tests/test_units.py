@@ -38,6 +38,11 @@ STATEMENTS = (
     "SELECT STDDEV(total) FROM orders",
     "SELECT status, VAR_POP(total) FROM orders GROUP BY status",
     "SELECT DATE_TRUNC('month', day) AS m, SUM(total) FROM orders GROUP BY m",
+    "SELECT COUNT(DISTINCT priority), COUNT(DISTINCT status) FROM orders",
+    "SELECT status, COUNT(DISTINCT priority), COUNT(DISTINCT cust) FROM orders GROUP BY status",
+    "SELECT clinic, COUNT(DISTINCT cost), SUM(DISTINCT cost), AVG(DISTINCT cost) FROM visit GROUP BY clinic",
+    "SELECT COUNT(DISTINCT total) FILTER (WHERE status = 'F'), COUNT(*), VARIANCE(DISTINCT total) FROM orders",
+    "SELECT qty, COUNT(DISTINCT product) FROM item GROUP BY qty",
 )
 JOINS = (
     "SELECT c.segment, COUNT(*), SUM(o.total) FROM customer c JOIN orders o ON c.cust = o.cust GROUP BY c.segment",
@@ -166,6 +171,10 @@ TIGHT = {
         {"orders": [["7", "99", f"'{status}'", *ORDER[3:]] for status in "FOP"]},
     "SELECT priority, COUNT(DISTINCT cust) FROM orders GROUP BY 1":
         {"orders": [[*ORDER[:5], str(priority)] for priority in (1, 2, 3)]},
+    "SELECT COUNT(DISTINCT priority) FROM orders": {"orders": [[*ORDER[:5], str(p)] for p in (1, 2, 3)]},
+    "SELECT status, COUNT(DISTINCT priority) FROM orders GROUP BY 1":
+        {"orders": [["7", "99", f"'{s}'", "1", "NULL", str(p)] for s in "FO" for p in (1, 2, 3, 4)]},
+    "SELECT SUM(DISTINCT total) FROM orders": {"orders": [[*ORDER[:3], str(t), *ORDER[4:]] for t in (200, 199.9, 199.8)]},
     "SELECT clinic, COUNT(*) FROM visit GROUP BY 1": {"visit": [["99", f"'{c}'", "NULL"] for c in "XXXYYY"]},
     "SELECT clinic, SUM(cost) FROM visit GROUP BY 1": {"visit": [["99", f"'{c}'", "110"] for c in "XXXYYYYYY"]},
     "SELECT COUNT(*) FROM item": {"orders": [ORDER], "item": [["7", "1", "1", "1"]] * 5},
@@ -260,6 +269,16 @@ def test_a_statement_reads_one_kind_of_unit() -> None:
         made.ask("SELECT (SELECT COUNT(*) FROM log), (SELECT COUNT(*) FROM orders)")
     with pytest.raises(Error, match="unit of its own"):
         made.ask("SELECT COUNT(*) FROM log JOIN orders ON code = priority")
+
+
+def test_distinct_values_of_a_unit_are_capped_over_all_groups(exact: Bench) -> None:
+    """Not in each group by itself (PROOFS P10), and structurally: identical rows are one value (P11)."""
+    rows = [["1", "9", f"'{status}'", "1", "NULL", str(p)] for status in "FOP" for p in range(1, 6)]
+    set_database(exact, {"orders": rows * 3})
+    sql = "SELECT status, COUNT(DISTINCT priority) FROM orders GROUP BY status"
+    assert sum(row[1] for row in exact.ask(sql, 10**9).rows) == 3
+    set_database(exact, {"orders": rows[:1] * 10_000})
+    assert exact.ask("SELECT COUNT(DISTINCT priority) FROM orders", 10**9).rows == [(1,)]
 
 
 def test_a_unit_over_the_bound_is_counted_with_the_last_key(exact: Bench) -> None:

@@ -456,11 +456,6 @@ class ReleaseBuilder:
             known = compiler.predicate(exp.Not(this=exp.Is(this=resolved.copy(), expression=exp.Null())))
             condition = known if condition is None else exp.and_(condition, known, copy=False)
         by_unit = shape.distinct and self.scope.source.rows.unit is not None
-        if by_unit and not of_unit:
-            raise refuse(
-                node, f"{show(node)} over a table whose rows belong to units isn't supported",
-                "write COUNT(DISTINCT unit), or group by the value",
-            )  # fmt: skip
         argument = compiler.value(resolved)
         argument = aggregates.named(shape.aggregate).accept(compiler, resolved, argument)
         return Call(shape.aggregate, Measure(argument, condition, shape.distinct, by_unit, of_unit), Shown(node))

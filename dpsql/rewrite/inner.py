@@ -14,6 +14,7 @@ Where rows belong to units, their contributions are bounded by weights (`dpsql.r
     by unit   rows without groups: the sums of each unit, then SUM(w·sum), w from the unit's number of rows
     by pair   where the bound is by groups: the sums of each pair of unit and group, then SUM(w·sum)
     units     COUNT(DISTINCT unit): the distinct pairs of unit and group, each counted with its unit's weight
+    values    other distinct values: of each unit no more pairs of group and value than its bound, chosen by rank
 """
 
 from __future__ import annotations
@@ -29,7 +30,16 @@ from dpsql.expressions.literals import case_when, cast, decimal_sql, named, pare
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import Key, Measure, key_name
-from dpsql.rewrite.bound import UNIT_COLUMN, WEIGHT_COLUMN, joined_weights, of_group_and_unit, weight, weights_by_unit
+from dpsql.rewrite.bound import (
+    RANK,
+    UNIT_COLUMN,
+    WEIGHT_COLUMN,
+    joined_weights,
+    of_group_and_unit,
+    ranked,
+    weight,
+    weights_by_unit,
+)
 from dpsql.rewrite.clip import Summand, column, presence, summand
 from dpsql.rewrite.rows import Tables, columns_of, physical_type, rows_sql
 from dpsql.rewrite.steps import halved, in_steps, index_total, none_is_zero, select_from
@@ -110,6 +120,7 @@ class _Builder:
         self._tables = tables
         self._bound = bases[0].bound
         self._of_unit = bases[0].measure.of_unit
+        self._by_unit_values = bases[0].measure.by_unit and not self._of_unit
         self.weighted = self._bound.weighted
         self.terms = _terms(bases)
         self._summands = (
@@ -118,6 +129,7 @@ class _Builder:
         filters = [t.measure for t in self.terms if t.measure.filter is not None]
         self._filters = {m.identity[1]: f"when_{i}" for i, m in enumerate(filters)}
         self._conditions = {m.identity[1]: m.filter for m in filters}
+        self._kept: exp.Expr | None = None
         self._keys = [key_name(i) for i in range(len(self._query.keys))]
 
     def query(self) -> exp.Select:
@@ -148,6 +160,8 @@ class _Builder:
         """The exact sums of each group."""
         if self._of_unit:
             return self._units()
+        if self._by_unit_values:
+            return self._distinct_values()
         if not self.weighted:
             return self._by_group(self._values(), self._sum)
         if self._bound.groups is not None:
@@ -217,6 +231,21 @@ class _Builder:
         grouped = self._by_group(select, lambda _: none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))))
         return _with(grouped, pairs, values)
 
+    def _distinct_values(self) -> exp.Select:
+        """Sums over distinct values, of which a unit has at most as many as its bound, over all groups together."""
+        values = self._values()
+        names = [name for name, _ in self._summands.values()]
+        known = [exp.Not(this=exp.Is(this=column(name), expression=exp.Null())) for name in names]
+        conditions: list[exp.Expr] = [exp.paren(exp.or_(*known, copy=False), copy=False)]
+        if self._filters:
+            conditions.append(column(self._filters.pop(next(iter(self._filters)))))
+        values.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
+        values.set("expressions", [column(name) for name in (UNIT_COLUMN, *self._keys, *names)])
+        values.set("distinct", exp.Distinct())
+        chosen = ranked(values, (*self._keys, *names), " ".join(self.terms[0].measure.identity))
+        self._kept = exp.LTE(this=column(RANK), expression=exp.Literal.number(self._bound.rows))
+        return self._by_group(select_from(chosen), self._sum)
+
     # ------------------------------------------------------------------------------------------ rows
 
     def _unit(self) -> exp.Column:
@@ -242,7 +271,7 @@ class _Builder:
             assert condition_ is not None
             carried[name] = condition_.copy()
         if self._rows.unit is not None:
-            if self.weighted or self._of_unit:
+            if self.weighted or self._of_unit or self._by_unit_values:
                 carried[UNIT_COLUMN] = self._unit()
             conditions.append(exp.Not(this=exp.Is(this=self._unit(), expression=exp.Null())))
         firsts = [s.steps[0] for _, s in self._summands.values()]
@@ -284,9 +313,10 @@ class _Builder:
 
     def _filtered(self, aggregate: exp.Expr, term: Term) -> exp.Expr:
         name = self._filters.get(term.measure.identity[1])
-        if name is None:
+        condition = self._kept if name is None else column(name)
+        if condition is None:
             return aggregate
-        return exp.Filter(this=aggregate, expression=exp.Where(this=column(name)))
+        return exp.Filter(this=aggregate, expression=exp.Where(this=condition.copy()))
 
 
 def _with(select: exp.Select, name: exp.Identifier, rows: exp.Select) -> exp.Select:
