@@ -43,6 +43,8 @@ STATEMENTS = (
     "SELECT clinic, COUNT(DISTINCT cost), SUM(DISTINCT cost), AVG(DISTINCT cost) FROM visit GROUP BY clinic",
     "SELECT COUNT(DISTINCT total) FILTER (WHERE status = 'F'), COUNT(*), VARIANCE(DISTINCT total) FROM orders",
     "SELECT qty, COUNT(DISTINCT product) FROM item GROUP BY qty",
+    "SELECT status, COUNT(DISTINCT (priority, day)), COUNT(DISTINCT CASE WHEN day IS NULL THEN NULL ELSE (priority, "
+    "day) END), COUNT_IF(total > 0), SUM(total > 0) FROM orders GROUP BY status",
 )
 JOINS = (
     "SELECT c.segment, COUNT(*), SUM(o.total) FROM customer c JOIN orders o ON c.cust = o.cust GROUP BY c.segment",
@@ -174,7 +176,8 @@ TIGHT = {
     "SELECT COUNT(DISTINCT priority) FROM orders": {"orders": [[*ORDER[:5], str(p)] for p in (1, 2, 3)]},
     "SELECT status, COUNT(DISTINCT priority) FROM orders GROUP BY 1":
         {"orders": [["7", "99", f"'{s}'", "1", "NULL", str(p)] for s in "FO" for p in (1, 2, 3, 4)]},
-    "SELECT SUM(DISTINCT total) FROM orders": {"orders": [[*ORDER[:3], str(t), *ORDER[4:]] for t in (200, 199.9, 199.8)]},
+    "SELECT SUM(DISTINCT total) FROM orders":
+        {"orders": [[*ORDER[:3], str(t), *ORDER[4:]] for t in (200, 199.9, 199.8)]},
     "SELECT clinic, COUNT(*) FROM visit GROUP BY 1": {"visit": [["99", f"'{c}'", "NULL"] for c in "XXXYYY"]},
     "SELECT clinic, SUM(cost) FROM visit GROUP BY 1": {"visit": [["99", f"'{c}'", "110"] for c in "XXXYYYYYY"]},
     "SELECT COUNT(*) FROM item": {"orders": [ORDER], "item": [["7", "1", "1", "1"]] * 5},
