@@ -65,7 +65,7 @@ def ranked(rows: exp.Select, columns: Sequence[str], salt: str) -> exp.Select:
         this=exp.RowNumber(), partition_by=[column(UNIT_COLUMN)], order=exp.Order(expressions=order), over="OVER"
     )
     return exp.Select(
-        expressions=[*(column(name) for name in columns), named(window, RANK)],
+        expressions=[column(UNIT_COLUMN), *(column(name) for name in columns), named(window, RANK)],
         from_=exp.From(this=exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("q")))),
     )
 
