@@ -30,7 +30,15 @@ from dpsql.expressions.literals import case_when, cast, decimal_sql, named, pare
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind, Table
 from dpsql.query import Key, Measure, key_name
-from dpsql.rewrite.bound import UNIT_COLUMN, WEIGHT_COLUMN, joined_weights, of_group_and_unit, weight, weights_by_unit
+from dpsql.rewrite.bound import (
+    UNIT_COLUMN,
+    WEIGHT_COLUMN,
+    gathered_weight,
+    joined_weights,
+    of_group_and_unit,
+    weight,
+    weights_by_unit,
+)
 from dpsql.rewrite.clip import Summand, column, presence, summand
 from dpsql.rewrite.rows import columns_of, rows_sql
 
@@ -181,7 +189,10 @@ class _Builder:
             rows_sql(self._rows, read, self._tables.relation), unit, self._bound.rows, self._where()
         )
         joined_weights(select, weights)
-        return self._by_group(select, self._sum)
+        carried = [*self._keys, *self._filters.values(), *(name for name, _ in self._summands.values())]
+        columns = [*(column(name) for name in carried), named(gathered_weight(), WEIGHT_COLUMN)]
+        select.set("expressions", columns)
+        return self._by_group(_from(select), self._sum)
 
     def _by_unit(self) -> exp.Select:
         return self._by_group(_from(self._parts()), self._weighted_part(weight(self._bound.rows, column("size"))))
