@@ -151,6 +151,8 @@ def _bound(basis: BasisPlan, rows: Rows) -> str | None:
             + " of a unit"
             + (", of which more count in proportion" if bound.weighted else "")
         )
+    if basis.measure.by_unit:
+        return f"{_many(bound.rows, 'value')} of a unit in all groups, chosen by a hash where it has more"
     if bound.groups is not None:
         pairs = f"{_many(bound.groups, 'group')} of a unit with {_many(bound.rows // bound.groups, 'row')} each"
         return f"{pairs}, which is less than {_many(rows.bound.rows, 'row')}"

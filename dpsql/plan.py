@@ -13,14 +13,15 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql import aggregates
-from dpsql.aggregates.aggregate import INDEXED, NO_GRID, SQUARED, Basis, Grid, Way
+from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, SQUARED, Basis, Grid, Way
 from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import Typed, position_of
+from dpsql.grids import natural_grid, widened
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.sensitivity import ContributionBound, Part, joint_bound
-from dpsql.query import Call, Measure, Query, ReleaseQuery
+from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery
 
 LN_2_64 = Fraction(4_436_142, 100_000)
 """Just above ln(2^64): a discrete Laplace draw beyond scale·ln(2^64) has probability below 2^-63."""
@@ -29,8 +30,6 @@ MAX_DOUBLE_CELLS = 2**50
 """Index arithmetic in DOUBLE is exact to the nearest integer up to here."""
 MAX_CELLS = 2**62
 """What one row adds at most: a weight times an index or its square. It fits BIGINT, and 2^64 rows of it HUGEINT."""
-SMALLEST_GRAIN = Fraction(1, 2**800)
-"""Of doubles, unless the policy says otherwise: its inverse is a double too."""
 MAX_CALLS = 200
 MAX_SEARCHED = 16
 """Beyond so many measures the bases aren't searched for: the search takes cubic time."""
@@ -123,6 +122,7 @@ class Plan:
     public_tables: frozenset[str]
     epsilon: Fraction
     charge: PrivacyLoss
+    constants: tuple[Constant, ...] = ()
 
 
 def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) -> Plan:
@@ -135,7 +135,7 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
     asked = [release.epsilon for release in query.releases if release.calls]
     if not asked:
         listed = tuple(_plan_release(release, Fraction(0)) for release in query.releases)
-        return Plan(listed, query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)))
+        return Plan(listed, query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)), query.constants)
     sharing = asked.count(None)
     share = epsilon / sharing if sharing else Fraction(0)
     shares = [share if e is None else e for e in asked]
@@ -144,7 +144,7 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
     check_epsilon(settings, epsilon)
     releases = tuple(_plan_release(r, share if r.epsilon is None else r.epsilon) for r in query.releases)
     charge = PrivacyLoss(max(epsilon, settings.min_epsilon))
-    return Plan(releases, query.outer, query.public_tables, epsilon, charge)
+    return Plan(releases, query.outer, query.public_tables, epsilon, charge, query.constants)
 
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
@@ -256,6 +256,8 @@ def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
     ):
         if not indexed and not INDEXED.isdisjoint(mode):
             continue
+        if measure.by_unit and not COUNTING_NULLS.isdisjoint(mode):
+            continue  # rows without a value are not read where the distinct values of units are
         if all(any(way.basis in mode for way in each) for each in wanted):
             yield mode
 
@@ -294,7 +296,7 @@ def _options(call: Call, ways: tuple[Way, ...], bases: list[tuple[Basis, Measure
         if measure.identity == call.measure.identity:
             yield from ((index, way) for way in ways if way.basis is basis)
         elif call.measure.argument is None and measure.argument is not None:
-            if measure.identity[1] != call.measure.identity[1]:
+            if measure.identity[1] != call.measure.identity[1] or measure.by_unit:
                 continue
             # COUNT(*) beside a measure under the same filter: a column that is declared not NULL counts all rows.
             if basis in ROWS_FROM_NULLABLE:
@@ -306,51 +308,20 @@ def _options(call: Call, ways: tuple[Way, ...], bases: list[tuple[Basis, Measure
 # ---------------------------------------------------------------------------------------------- grids
 
 
-def natural_grid(argument: Typed) -> Grid:
-    """The grid of an argument's type, before it is fitted to ε; no cells where it has none or is constant."""
-    value_set = argument.set
-    if not value_set.numeric or not value_set.bounds.bounded:
-        return NO_GRID
-    lower, upper = Fraction(value_set.bounds.lower), Fraction(value_set.bounds.upper)
-    return _widened(lower, upper, _natural_grain(value_set.kind, value_set.grain, argument, upper - lower))
-
-
-def _natural_grain(kind: Kind, grain: Fraction | None, argument: Typed, width: Fraction) -> Fraction:
-    if kind is Kind.INTEGER:
-        return Fraction(1)
-    if kind is Kind.DECIMAL:
-        return Fraction(1, 10 ** (argument.set.type.scale or 0))
-    if grain is not None:
-        return grain * (1 << max(0, int(width / grain).bit_length() - 62))
-    if width == 0:
-        return Fraction(1)
-    return max(_power_of_two_below(width / 2**30), SMALLEST_GRAIN)
-
-
-def _power_of_two_below(value: Fraction) -> Fraction:
-    """The largest power of two ≤ value."""
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    power = Fraction(2) ** exponent
-    return power if power <= value else power / 2
-
-
-def _widened(lower: Fraction, upper: Fraction, grain: Fraction) -> Grid:
-    if lower == upper:
-        return Grid(lower, abs(lower) or Fraction(1), 0)
-    first, last = math.floor(lower / grain), math.ceil(upper / grain)
-    return Grid(first * grain, grain, last - first)
-
-
 def _bound(query: ReleaseQuery, measure: Measure) -> ContributionBound:
     """How much of one unit's rows a measure counts: the least of the bounds that the policy gives.
 
     A unit is counted once in each group that it has rows in (COUNT(DISTINCT unit)): as often as it has groups, or rows.
+    Of other distinct values it has as many pairs of group and value as rows; the inner query keeps no more (PROOFS
+    P10).
     """
     bound, (groups, per_group) = query.rows.bound, query.rows.groups
     assert bound is not None
     if measure.of_unit:
         most = min(query.cells, bound.rows, query.cells if groups is None else groups)
         return ContributionBound(most, weighted=most < query.cells and (bound.weighted or most < bound.rows))
+    if measure.by_unit:
+        return ContributionBound(bound.rows)
     if query.keys and groups is not None and per_group is not None and groups * per_group < bound.rows:
         return ContributionBound(groups * per_group, weighted=True, groups=groups)
     return bound
@@ -379,7 +350,7 @@ def _fitted(basis: Basis, argument: Typed, grid: Grid, bound: ContributionBound,
     lower, upper = Fraction(argument.set.bounds.lower), Fraction(argument.set.bounds.upper)
     grain = grid.grain
     while True:
-        grid = _widened(lower, upper, grain)
+        grid = widened(lower, upper, grain)
         widest = max((part.unit for part in basis.parts(grid)), default=1)
         if grid.cells <= limit and LN_2_64 * widest * bound.total / epsilon < LARGEST_NOISE:
             return grid

@@ -7,6 +7,7 @@ with the machine.
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
@@ -153,6 +154,11 @@ class Scratch:
                 f"the query over the noisy rows failed ({type(error).__name__}); the charge stands",
                 hint="check casts and divisions outside the aggregates: they see noisy numbers",
             ) from None
+
+    def value(self, outer: Outer, releases: Mapping[str, NoisyRows]) -> object:
+        """The one value of a constant. A number that is none (NaN, infinity) is NULL."""
+        found = self.run(outer, releases).rows[0][0]
+        return None if isinstance(found, float) and not math.isfinite(found) else found
 
     def close(self) -> None:
         """Let the engine go."""

@@ -135,12 +135,26 @@ class ReleaseQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that an inner query uses and that is known only when it runs: of noisy and public numbers.
+
+    `tree` gives it in the scratch engine, as one row of one column of the SQL type; it reads releases that come before
+    the one that uses it.
+    """
+
+    name: str
+    tree: exp.Expr
+    sql_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """An analysed statement: `outer` reads the tables `release_name(0)`, … and public tables, in the scratch engine."""
 
     releases: tuple[ReleaseQuery, ...]
     outer: exp.Expr
     public_tables: frozenset[str]
+    constants: tuple[Constant, ...] = ()
 
 
 def decimal_text(value: Fraction) -> str:
@@ -152,6 +166,19 @@ def decimal_text(value: Fraction) -> str:
 def release_name(index: int) -> str:
     """The scratch table that holds a release."""
     return f"{RESERVED}_release_{index}"
+
+
+def direct_release(root: exp.Expr) -> int | None:
+    """The number of the release that a SELECT reads directly, None where it reads anything else."""
+    start = root.args.get("from_")
+    if start is None or root.args.get("joins") or not isinstance(start.this, exp.Table):
+        return None
+    number = start.this.name.rpartition("_")[2]
+    return int(number) if number.isdecimal() and start.this.name == release_name(int(number)) else None
+
+
+def constant_name(index: int) -> str:
+    return f"{RESERVED}_constant_{index}"
 
 
 def key_name(index: int) -> str:

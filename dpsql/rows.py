@@ -18,7 +18,9 @@ from typing import Literal
 
 from sqlglot import exp
 
-from dpsql.policy import Kind, Policy, Table, Unit
+from dpsql.aggregates.aggregate import Grid
+from dpsql.expressions import Typed
+from dpsql.policy import Column, ColumnType, Kind, Policy, Table, Unit
 from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.valueset import ValueSet, column_set
 
@@ -85,7 +87,72 @@ class Join:
     condition: exp.Expr | None = None
 
 
-Form = Scan | Select | Join
+@dataclass(frozen=True, slots=True, eq=False)
+class Union:
+    """The rows of all branches, which have columns of the same names and types."""
+
+    branches: tuple[Rows, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Total:
+    """What a unit's rows come to: of those that pass `condition` (None: all), over the values of `argument`.
+
+    count  how many there are, or have a value, or how many `distinct` values
+    sum    of integers on `grid`, exact; avg: that divided by how many have a value
+    min    and max, of clipped values
+
+    Nothing else: each is the same whatever the order of the rows (PROOFS P16).
+    """
+
+    function: Literal["count", "sum", "avg", "min", "max"]
+    argument: Typed | None
+    condition: exp.Expr | None
+    distinct: bool
+    grid: Grid | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouped:
+    """One row for each group of the source's rows for which `where` holds: the unit is one of the `keys`."""
+
+    source: Rows
+    where: tuple[exp.Expr, ...]
+    keys: Mapping[str, exp.Expr]
+    totals: Mapping[str, Total]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """The left's rows with a further boolean column `name`: whether the right has a partner of the row.
+
+    value  IN: a partner's `column` equals this; NULL where only the unknown could be equal, as in SQL. Else EXISTS:
+    on     a partner has equal values in these pairs of columns, and `condition` holds of the two
+    names  what the right's columns are called in `condition`
+    """
+
+    left: Rows
+    right: Rows
+    name: str
+    on: tuple[tuple[str, str], ...]
+    names: Mapping[str, str]
+    condition: exp.Expr | None = None
+    value: exp.Expr | None = None
+    column: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constants:
+    """The source's rows, each with further columns of values that are known only when the query runs, and their type.
+
+    They are noisy or public, computed before from noisy and public numbers alone.
+    """
+
+    source: Rows
+    types: Mapping[str, str]
+
+
+Form = Scan | Select | Join | Union | Grouped | Mark | Constants
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,10 +162,13 @@ class Rows:
     sets     the value set of each column, by name
     origins  of the columns that are a table's as it holds them
     unit     the column that holds the row's unit; None where each row is a unit of its own, and in public relations
-    units    all columns that hold names of units: none of their values is ever shown
+    units    all columns that may hold names of units: none of their values is ever shown
+    own      those that hold the row's own unit, or NULL, in every row: what an equality of units may be read off
     bound    how many rows of one unit count in full; None: the rows are public
     groups   another such bound: how many groups of a unit count, and how many rows in each; None: not declared
     tables   the private tables that it reads
+    moved    the columns whose values are moved into their value set also where they are group keys, since the set is
+             what a unit's rows come to if they are as few as its bound says (PROOFS W6)
     """
 
     form: Form
@@ -106,9 +176,11 @@ class Rows:
     origins: Mapping[str, Origin]
     unit: str | None
     units: frozenset[str]
+    own: frozenset[str]
     bound: ContributionBound | None
     tables: tuple[Table, ...]
     groups: tuple[int | None, int | None] = (None, None)
+    moved: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -132,9 +204,9 @@ def scan(table: Table, policy: Policy, catalogue: Catalogue) -> Rows:
     form = Scan(table, path)
     origins = {name: Origin(form, name) for name in table.columns}
     if table.unit is None:
-        return Rows(form, sets, origins, None, frozenset(), None, ())
+        return Rows(form, sets, origins, None, frozenset(), frozenset(), None, ())
     if table.unit == "row":
-        return Rows(form, sets, origins, None, frozenset(), ContributionBound(1), (table,))
+        return Rows(form, sets, origins, None, frozenset(), frozenset(), ContributionBound(1), (table,))
     unit = table.unit
     end = path[-1] if path else table
     assert isinstance(end.unit, Unit) and end.unit.column is not None
@@ -146,7 +218,7 @@ def scan(table: Table, policy: Policy, catalogue: Catalogue) -> Rows:
     alone = unit.column is not None and frozenset({unit.column}) in catalogue.unique[table.name.lower()]
     bound = ContributionBound(1) if alone else ContributionBound(unit.max_rows, weighted=True)
     groups = unit.max_groups, unit.max_rows_per_key
-    return Rows(form, sets, origins, name, frozenset({name}), bound, (table,), groups)
+    return Rows(form, sets, origins, name, frozenset({name}), frozenset({name}), bound, (table,), groups)
 
 
 def _path(table: Table, policy: Policy) -> Iterator[Table]:
@@ -163,13 +235,16 @@ def select(
     kept = {name: c.name for name, c in columns.items() if isinstance(c, exp.Column)}
     origins = {name: source.origins[old] for name, old in kept.items() if old in source.origins}
     units = frozenset(name for name, old in kept.items() if old in source.units)
+    own = frozenset(name for name, old in kept.items() if old in source.own)
+    moved = frozenset(name for name, old in kept.items() if old in source.moved)
     unit = next((name for name, old in kept.items() if old == source.unit), None)
     if source.unit is not None and unit is None:
         unit = free_name(source.unit, columns)
         columns = {**columns, unit: exp.column(source.unit, quoted=True)}
         sets = {**sets, unit: source.sets[source.unit]}
-        units |= {unit}
-    return replace(source, form=Select(source, columns, where), sets=sets, origins=origins, unit=unit, units=units)
+        units, own = units | {unit}, own | {unit}
+    form = Select(source, columns, where)
+    return replace(source, form=form, sets=sets, origins=origins, unit=unit, units=units, own=own, moved=moved)
 
 
 def join(
@@ -193,9 +268,11 @@ def join(
         {**left.origins, **{names[name]: origin for name, origin in right.origins.items()}},
         unit,
         left.units | {names[name] for name in right.units},
+        left.own | {names[name] for name in right.own},
         bound,
         left.tables + right.tables,
         right.groups if right.bound is not None and bound == right.bound else left.groups,
+        left.moved | {names[name] for name in right.moved},
     )
     return joined, names
 
@@ -209,6 +286,53 @@ def renamed(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
         return column
 
     return node.copy().transform(new, copy=False)
+
+
+def union(branches: tuple[Rows, ...], sets: Mapping[str, ValueSet], unit: str | None) -> Rows:
+    """All rows of the branches: a unit has the rows that it has in each, so their bounds add up (PROOFS P4, A3)."""
+    bounds = [rows.bound for rows in branches]
+    most = sum(bound.rows for bound in bounds if bound is not None)
+    weighted = any(bound is not None and bound.weighted for bound in bounds)
+    tables = tuple(table for rows in branches for table in rows.tables)
+    units = frozenset(name for name in sets if any(name in rows.units for rows in branches))
+    own = frozenset(name for name in sets if all(name in rows.own for rows in branches))
+    return Rows(Union(branches), sets, {}, unit, units, own, ContributionBound(most, weighted), tables)
+
+
+def grouped(
+    source: Rows, where: tuple[exp.Expr, ...], keys: Mapping[str, exp.Expr], totals: Mapping[str, Total],
+    sets: Mapping[str, ValueSet],
+) -> Rows:  # fmt: skip
+    """One row for each unit, or for each unit and further keys: then at most as many as the unit has rows."""
+    names = {name: key.name for name, key in keys.items() if isinstance(key, exp.Column)}
+    unit = next(name for name, old in names.items() if old in source.own)
+    units = frozenset(name for name, old in names.items() if old in source.units)
+    own = frozenset(name for name, old in names.items() if old in source.own)
+    origins = {name: source.origins[old] for name, old in names.items() if old in source.origins}
+    assert source.bound is not None
+    alone = ContributionBound(1) if own == frozenset(keys) else replace(source.bound, weighted=True, groups=None)
+    return replace(
+        source, form=Grouped(source, where, keys, totals), sets=sets, origins=origins, unit=unit, units=units, own=own,
+        bound=alone, groups=(None, None), moved=frozenset(totals),
+    )  # fmt: skip
+
+
+def marked(left: Rows, mark: Mark, *, nullable: bool) -> Rows:
+    """The left's rows with a mark: their own unit's rows and public ones decide it, so no other unit does."""
+    value_set = column_set(Column(mark.name, ColumnType(Kind.BOOLEAN), nullable=nullable))
+    return replace(left, form=mark, sets={**left.sets, mark.name: value_set}, tables=left.tables + mark.right.tables)
+
+
+def with_constant(source: Rows, name: str, kind: ColumnType, sql_type: str) -> Rows:
+    """The rows with a constant. It narrows nothing: its value set is all that its type holds (PROOFS A7)."""
+    value_set = replace(column_set(Column(name, kind)), nullable=True)
+    types = {name: sql_type}
+    if isinstance(source.form, Constants):
+        return replace(
+            source, form=Constants(source.form.source, {**source.form.types, **types}),
+            sets={**source.sets, name: value_set},
+        )  # fmt: skip
+    return replace(source, form=Constants(source, types), sets={**source.sets, name: value_set})
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:

@@ -8,7 +8,7 @@ import os
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,13 +28,21 @@ from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
 from dpsql.privacy.noise import NoiseSource, SystemNoise
-from dpsql.query import Query, half_width_name, interval_names, key_name, number_name, release_name
+from dpsql.query import (
+    Constant,
+    Query,
+    direct_release,
+    half_width_name,
+    interval_names,
+    key_name,
+    number_name,
+    release_name,
+)
 from dpsql.release import NoisyRows, key_columns, listed, release
 from dpsql.result import LEVEL, Privacy, Result, ResultColumn, Values
 from dpsql.rewrite.inner import Inner, inner_queries
 from dpsql.rewrite.outer import (
     direct_numbers,
-    direct_release,
     plain_columns,
     render,
     total,
@@ -58,6 +66,7 @@ class Compiled:
     plan: Plan
     inner: tuple[tuple[Inner, ...], ...]
     outer: Outer
+    constants: Mapping[str, Outer]
     columns: tuple[ResultColumn, ...]
     extra: tuple[tuple[int, int], ...]
     explain: Format | None
@@ -107,7 +116,11 @@ class Session:
             return self._result(compiled, scratch, keys, analyst, Fraction(0), left)
         for _ in range(ATTEMPTS):
             with self.engine.transaction() as transaction:
-                answer = self._release(sql, compiled, transaction, analyst) if transaction.version == version else None
+                answer = (
+                    self._release(sql, compiled, scratch, transaction, analyst)
+                    if transaction.version == version
+                    else None
+                )
             if answer is not None:
                 noisy, receipt = answer
                 return self._result(compiled, scratch, noisy, analyst, receipt.loss.epsilon, receipt.remaining)
@@ -115,22 +128,27 @@ class Session:
         raise EngineError("the data is being changed; nothing was charged", hint="try again")
 
     def _release(
-        self, sql: str, compiled: Compiled, transaction: Transaction, analyst: str
+        self, sql: str, compiled: Compiled, scratch: Scratch, transaction: Transaction, analyst: str
     ) -> tuple[dict[str, NoisyRows], Receipt]:
-        """Charge, then read, then release: in this order. The charge is durable before the first row is read."""
+        """Charge, then read, then release: in this order. The charge is durable before the first row is read.
+
+        A release may use constants of the noisy numbers of those before it: the whole statement is planned and charged
+        before the first of them is known.
+        """
         plan = compiled.plan
         receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
+        noisy: dict[str, NoisyRows] = {}
         with self._counting_failure(receipt, analyst):
-            exact = [
-                tuple(transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts) for inner in queries)
-                for queries in compiled.inner
-            ]
-            noisy = {
-                release_name(i): release(rows, part, queries, self._noise, counts=self.policy.counts)
-                if queries
-                else listed(part)
-                for i, (rows, part, queries) in enumerate(zip(exact, plan.releases, compiled.inner, strict=True))
-            }
+            for index, (part, queries) in enumerate(zip(plan.releases, compiled.inner, strict=True)):
+                exact = []
+                for inner in queries:
+                    values = {name: scratch.value(compiled.constants[name], noisy) for name in inner.constants}
+                    exact.append(transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts, values))
+                noisy[release_name(index)] = (
+                    release(tuple(exact), part, queries, self._noise, counts=self.policy.counts)
+                    if queries
+                    else listed(part)
+                )
         return noisy, receipt
 
     @contextmanager
@@ -253,9 +271,14 @@ class Session:
         if outer is None:
             samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
             outer = scratch.bind(render(total(tree)), samples, statement.tree)
+        constants = {c.name: self._constant(c, plan, scratch, statement.tree) for c in plan.constants}
         visible = len(outer.names) - len(extra)
         columns = _columns(plan, outer, visible)
-        return Compiled(plan, inner, outer, columns, extra, statement.explain)
+        return Compiled(plan, inner, outer, constants, columns, extra, statement.explain)
+
+    def _constant(self, constant: Constant, plan: Plan, scratch: Scratch, tree: exp.Expr) -> Outer:
+        samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
+        return scratch.bind(render(total(constant.tree)), samples, tree)
 
     def _catalogue(self) -> Catalogue:
         """What the engine says of the tables' columns: it refuses where that changes while it is open."""
@@ -358,7 +381,7 @@ _KEY_TYPES = {
 def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
     """The outer query where it only lists a release's columns, whose types are known without asking the engine."""
     columns, index = plain_columns(tree), direct_release(tree)
-    if columns is None or index is None:
+    if columns is None or index is None or len(plan.releases) > 1:
         return None
     release_plan = plan.releases[index]
     types = {key_name(i): _KEY_TYPES.get(k.domain.kind, "") for i, k in enumerate(release_plan.query.keys)}

@@ -126,12 +126,15 @@ class MemoryEngine:
         class Recorded:
             version = self.version
 
-            def fetch(self, sql: str, *sizes: int) -> ExactRows:
+            def fetch(self, sql: str, *sizes: Any) -> ExactRows:
                 executed.append(sql)
+                executed.extend(repr(constants) for constants in sizes[3:] if constants)
                 try:
                     return inner.fetch(sql, *sizes)
                 except EngineError:
-                    connection.execute(sql)  # shows the engine's own words, and the test fails
+                    connection.execute(
+                        sql, *(s for s in sizes[3:] if s)
+                    )  # shows the engine's own words, and the test fails
                     raise
 
         yield Recorded()

@@ -67,12 +67,13 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def workplace(folder: Path) -> Path:
-    """A copy of what the commands need, and a `dpsql` to call."""
+    """A copy of what the commands need, and a `dpsql` and a `python` to call."""
     copy_policies(folder)
-    program = folder / "bin" / "dpsql"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m dpsql "$@"\n')
-    program.chmod(0o755)
+    (folder / "bin").mkdir()
+    for name, call in (("dpsql", "-m dpsql"), ("python", "")):
+        program = folder / "bin" / name
+        program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" {call} "$@"\n')
+        program.chmod(0o755)
     return folder
 
 

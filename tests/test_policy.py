@@ -190,6 +190,11 @@ def test_shipped_policies_load(name: str) -> None:
     assert load(ROOT / name).tables["people"].columns["age"].bounds == (0, 100)
 
 
+def test_the_policy_of_tpch_loads() -> None:
+    tables = load(ROOT / "config/tpch.yaml").tables
+    assert [name for name, table in tables.items() if not table.public] == ["customer", "orders", "lineitem"]
+
+
 def test_the_template_shows_every_key_of_the_schema() -> None:
     text = (ROOT / "config/template.yaml").read_text("utf-8")
     root, _ = compose(text, {}, Problems())
@@ -1150,7 +1155,9 @@ def test_the_schema_is_a_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-@pytest.mark.parametrize("name", ["config/pums.yaml", "config/template.yaml", "dpsql/demo/pums.yaml"])
+@pytest.mark.parametrize(
+    "name", ["config/pums.yaml", "config/template.yaml", "config/tpch.yaml", "dpsql/demo/pums.yaml"]
+)
 def test_shipped_policies_are_valid(name: str) -> None:
     assert valid((ROOT / name).read_text("utf-8"))
 

@@ -32,7 +32,7 @@ class FailingTransaction:
         self.version = version
         self._fault = fault
 
-    def fetch(self, sql: str, keys: int, sums: int, counts: int = 0) -> ExactRows:
+    def fetch(self, *_: object) -> ExactRows:
         raise self._fault
 
 

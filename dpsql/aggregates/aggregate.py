@@ -102,6 +102,8 @@ class Basis(Enum):
 
 SQUARED = frozenset({Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS})
 """The bases that need the squares of indices."""
+COUNTING_NULLS = frozenset({Basis.ENDPOINTS_AND_NULLS, Basis.BERNSTEIN_AND_NULLS})
+"""The bases that count the rows without a value too."""
 INDEXED = SQUARED | {Basis.SUM, Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS}
 """The bases that need a grid with at least one cell."""
 

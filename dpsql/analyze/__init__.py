@@ -30,7 +30,7 @@ def analyze(tree: exp.Expr, policy: Policy, catalogue: Catalogue, *, today: dt.d
     if isinstance(relation, Private):
         raise analyzer.rows_refused(tree, relation)
     _check_one_unit(analyzer.releases)
-    return Query(tuple(analyzer.releases), relation.tree, frozenset(analyzer.public_tables))
+    return Query(tuple(analyzer.releases), relation.tree, frozenset(analyzer.public_tables), tuple(analyzer.constants))
 
 
 def _check_one_unit(releases: list[ReleaseQuery]) -> None:

@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.errors import NotReleasable
-from dpsql.expressions import Compiler, Shown, narrow, position_of, refuse, show
-from dpsql.expressions.literals import cast
+from dpsql.expressions import Compiler, Shown, Typed, narrow, position_of, refuse, show
+from dpsql.expressions.literals import TEXT, case_when, cast, func, paren
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.googlesql import ReleaseOptions
 from dpsql.names import output_name
@@ -30,6 +30,7 @@ from dpsql.query import (
     release_name,
 )
 from dpsql.rows import Rows
+from dpsql.valueset import ValueSet
 
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
@@ -125,7 +126,7 @@ class ReleaseBuilder:
         self.aliases = {e.alias.lower(): e.this for e in self.node.expressions if isinstance(e, exp.Alias)}
 
     def build(self) -> Derived:
-        for item in self._group_items():
+        for item in self.group_items():
             self._add_key(item)
         if len(self.analyzer.releases) >= MAX_RELEASES:
             raise refuse(
@@ -205,7 +206,7 @@ class ReleaseBuilder:
 
     def _is_unit(self, node: exp.Expr) -> bool:
         node = unparenthesised(node)
-        return isinstance(node, exp.Column) and node.name in self.scope.source.rows.units
+        return isinstance(node, exp.Column) and node.name in self.scope.source.rows.own
 
     def _no_units(self, resolved: exp.Expr, shown: exp.Expr, where: str) -> None:
         """Refuse an expression from which something of the units could be read off."""
@@ -219,7 +220,7 @@ class ReleaseBuilder:
 
     # -------------------------------------------------------------------- keys
 
-    def _group_items(self) -> Iterator[exp.Expr]:
+    def group_items(self) -> Iterator[exp.Expr]:
         group = self.node.args.get("group")
         if group is None:
             if lists_keys(self.node):
@@ -452,12 +453,27 @@ class ReleaseBuilder:
         of_unit = shape.distinct and shape.aggregate == "count" and self._is_unit(resolved)
         if not of_unit:
             self._no_units(resolved, node, f"in {show(node)}")
+        elif unparenthesised(resolved).name != self.scope.source.rows.unit:  # NULL where an outer join found no partner
+            known = compiler.predicate(exp.Not(this=exp.Is(this=resolved.copy(), expression=exp.Null())))
+            condition = known if condition is None else exp.and_(condition, known, copy=False)
         by_unit = shape.distinct and self.scope.source.rows.unit is not None
-        if by_unit and not of_unit:
-            raise refuse(
-                node, f"{show(node)} over a table whose rows belong to units isn't supported",
-                "write COUNT(DISTINCT unit), or group by the value",
-            )  # fmt: skip
-        argument = compiler.value(resolved)
-        argument = aggregates.named(shape.aggregate).accept(compiler, resolved, argument)
+        several = resolved.args.get("default") if isinstance(resolved, exp.Case) else resolved
+        if isinstance(several, exp.Tuple) and shape.distinct and shape.aggregate == "count":
+            argument = _tuple(compiler, several, null_where_one_is=several is not resolved)
+        else:
+            argument = aggregates.named(shape.aggregate).accept(compiler, resolved, compiler.value(resolved))
         return Call(shape.aggregate, Measure(argument, condition, shape.distinct, by_unit, of_unit), Shown(node))
+
+
+def _tuple(compiler: Compiler, node: exp.Tuple, *, null_where_one_is: bool) -> Typed:
+    """Several values as one, to count how many different there are.
+
+    COUNT(DISTINCT x, y) leaves out rows where one of them is NULL; COUNT(DISTINCT (x, y)) counts a row value, which is
+    something even if all in it are NULL.
+    """
+    parts = [compiler.value(part) for part in node.expressions]
+    values = func("row", *(part.sql.copy() for part in parts))
+    if not null_where_one_is:
+        return Typed(values, ValueSet(TEXT))
+    known = [exp.Not(this=exp.Is(this=paren(part.sql.copy()), expression=exp.Null())) for part in parts]
+    return Typed(case_when((exp.and_(*known, copy=False), values)), ValueSet(TEXT, nullable=True))

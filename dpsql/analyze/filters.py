@@ -40,7 +40,7 @@ def filters(source: Private, today: dt.date) -> list[exp.Expr]:
 
 
 def _declared(source: Private, today: dt.date) -> Compiler:
-    return Compiler(source.rows.sets, source.rows.where_from, today)
+    return Compiler(source.rows.sets, source.rows.where_from, today, source.rows.moved)
 
 
 def compiler_of(source: Private, today: dt.date) -> Compiler:

@@ -25,7 +25,7 @@ from dpsql.analyze.resolution import Scope
 from dpsql.errors import UnknownColumn
 from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
-from dpsql.policy import ForeignKey, Unit
+from dpsql.policy import ForeignKey, Policy, Unit
 from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.rows import Join, Rows, identical, join, renamed, select
 
@@ -219,14 +219,14 @@ class FromClause:
         right = source.relation
         if source.how == "left" and (right.where or not all(isinstance(c, exp.Column) for c in right.columns.values())):
             right = materialised(right, self.analyzer)
-        found_pairs = [_Pair(self.parts[left[0]][left[1]], right.columns[column], node) for left, column, node in pairs]
+        found_pairs = [Pair(self.parts[left[0]][left[1]], right.columns[column], node) for left, column, node in pairs]
         connection = self._connection(right, [p for p in found_pairs if p.plain], source)
         if connection is None:
             return False
         self._join(source, right, connection)
         return True
 
-    def _connection(self, relation: Private, pairs: list[_Pair], source: Source) -> _Connection | None:
+    def _connection(self, relation: Private, pairs: list[Pair], source: Source) -> _Connection | None:
         left, right = self.joined.rows, relation.rows
         assert left.bound is not None
         types = self.analyzer.catalogue.types
@@ -250,7 +250,7 @@ class FromClause:
         tables = {origin.table.name.lower() for origin in right.origins.values()}
         return self.analyzer.catalogue.unique.get(tables.pop(), ()) if len(tables) == 1 else ()
 
-    def _along_key(self, left: Rows, right: Rows, pairs: list[_Pair], source: Source) -> _Connection | None:
+    def _along_key(self, left: Rows, right: Rows, pairs: list[Pair], source: Source) -> _Connection | None:
         """A join of child and parent along the foreign key that leads to the unit.
 
         A row of the child has one parent at most, so the pairs are as many as the child's rows, unless the parent's
@@ -270,9 +270,9 @@ class FromClause:
                 return _Connection(chosen, child.bound, unit_of_right=parent is right and source.how == "inner")
         return None
 
-    def _on_unit(self, left: Rows, right: Rows, pairs: list[_Pair], source: Source) -> _Connection | None:
+    def _on_unit(self, left: Rows, right: Rows, pairs: list[Pair], source: Source) -> _Connection | None:
         assert left.bound is not None and right.bound is not None
-        chosen = next((p for p in pairs if p.left_name in left.units and p.right_name in right.units), None)
+        chosen = next((p for p in pairs if p.left_name in left.own and p.right_name in right.own), None)
         if chosen is None:
             return None
         if min(left.bound.rows, right.bound.rows) > 1:
@@ -366,13 +366,13 @@ class FromClause:
 def _unit_column(part: str, columns: Mapping[str, exp.Expr], rows: Rows) -> str | None:
     """How an analyst writes the unit of a table or subquery of FROM."""
     for name, expression in columns.items():
-        if isinstance(expression, exp.Column) and expression.name in rows.units:
+        if isinstance(expression, exp.Column) and expression.name in rows.own:
             return f"{part}.{name}"
     return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
+class Pair:
     """Two columns that are equal: an expression over what is joined so far, one over the source to be joined."""
 
     left_column: exp.Expr
@@ -395,18 +395,40 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Connection:
-    pairs: tuple[_Pair, ...]
+    pairs: tuple[Pair, ...]
     bound: ContributionBound
     unit_of_right: bool = False
 
 
+def connects_units(left: Rows, right: Rows, pairs: list[Pair], policy: Policy) -> bool:
+    """Whether rows with these equal columns are of one unit: by the unit's own columns, or by a foreign key to it.
+
+    That is a child's and its parent's, or that of two children: rows of one parent.
+    """
+    if any(p.left_name in left.own and p.right_name in right.own for p in pairs):
+        return True
+    for child, other in ((right, left), (left, right)):
+        for table in child.tables:
+            key = table.unit.via if isinstance(table.unit, Unit) else None
+            if key is None:
+                continue
+            if _key_pairs(key, table.name, pairs, left, right, child is right):
+                return True
+            siblings = ForeignKey(table.name.lower(), key.columns, key.columns)
+            if table in other.tables and _key_pairs(siblings, table.name, pairs, left, right, child is right):
+                return True
+    return False
+
+
 def _key_pairs(
-    key: ForeignKey, child: str, pairs: list[_Pair], left: Rows, right: Rows, child_is_right: bool
-) -> tuple[_Pair, ...]:
+    key: ForeignKey, child: str, pairs: list[Pair], left: Rows, right: Rows, child_is_right: bool
+) -> tuple[Pair, ...]:
     """The pairs that equate all columns of a foreign key of the table `child` in one row of each; () if they don't."""
-    by_scans: dict[tuple[object, object], dict[tuple[str, str], _Pair]] = {}
+    by_scans: dict[tuple[object, object], dict[tuple[str, str], Pair]] = {}
     for pair in pairs:
-        one, other = left.origins[pair.left_name], right.origins[pair.right_name]
+        one, other = left.origins.get(pair.left_name), right.origins.get(pair.right_name)
+        if one is None or other is None:
+            continue
         low, high = (other, one) if child_is_right else (one, other)
         if low.table.name == child and high.table.name.lower() == key.parent:
             by_scans.setdefault((low.scan, high.scan), {})[low.column, high.column] = pair

@@ -37,7 +37,7 @@ def key_of(compiler: Compiler, node: exp.Expr, text: Shown) -> Key:
     if size is None or size > MAX_CELLS:
         raise _infinite_key(as_key, node, text, typed.set, size)
     domain = _domain(node, text, typed.set)
-    bare = isinstance(node, exp.Column)
+    bare = isinstance(node, exp.Column) and node.name not in compiler.moved
     raw = bare and typed.kind in (Kind.TEXT, Kind.INTEGER, Kind.BOOLEAN)
     # That a code is in the domain is checked after the aggregation; only a clipped column must be looked at before.
     guards = (_inside(node.name, typed.set),) if bare and not raw else ()

@@ -34,11 +34,13 @@ class Private:
 class Derived:
     """A scope over noisy and public numbers only, as the tree that the scratch engine runs.
 
-    public  of a public table as it stands: its rows, which private ones may be joined to
+    public      of a public table, perhaps filtered: its rows, which private ones may be joined to
+    definition  where it is a CTE's name: the CTE
     """
 
     tree: exp.Expr
     public: Private | None = None
+    definition: exp.CTE | None = None
 
 
 Relation = Private | Derived

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from dpsql.analyze.aggregation import INTERVAL_ENDS, ReleaseBuilder, aggregate_calls, lists_keys
 from dpsql.analyze.filters import compiler_of
+from dpsql.analyze.grouping import UnitGrouping, group_items, is_of_units
 from dpsql.analyze.joins import FromClause, Source, read_join
 from dpsql.analyze.relations import (
     Derived,
@@ -24,13 +25,15 @@ from dpsql.analyze.relations import (
     rebuilt,
 )
 from dpsql.analyze.resolution import Scope
-from dpsql.errors import NotReleasable, UnknownTable, UnsupportedQuery
+from dpsql.analyze.subqueries import Subqueries
+from dpsql.analyze.unions import united
+from dpsql.errors import Error, NotReleasable, UnknownTable, UnsupportedQuery
 from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.names import declared_table, output_name, tables_ending
 from dpsql.policy import Policy
-from dpsql.query import ReleaseQuery
-from dpsql.rows import Catalogue, scan
+from dpsql.query import Constant, ReleaseQuery
+from dpsql.rows import Catalogue, free_name, scan
 
 _SELECT_PARTS = frozenset(
     "expressions from_ where group having qualify order limit offset distinct with_ joins windows".split()
@@ -54,6 +57,7 @@ class Analyzer:
     today: dt.date
     root: exp.Expr
     releases: list[ReleaseQuery] = field(default_factory=list)
+    constants: list[Constant] = field(default_factory=list)
     public_tables: set[str] = field(default_factory=set)
     size: Size = field(default_factory=Size)
 
@@ -97,7 +101,8 @@ class Analyzer:
                 relation = self._renamed(cte, relation, columns)
             else:
                 kept.append(exp.CTE(this=relation.tree, alias=cte.args["alias"].copy()))
-                relation = Derived(exp.Table(this=exp.to_identifier(cte.alias, quoted=True)))
+                public = None if relation.public is None else self._renamed(cte, relation.public, columns)
+                relation = Derived(exp.Table(this=exp.to_identifier(cte.alias, quoted=True)), public, kept[-1])
             env[name] = relation
         return env, exp.With(expressions=kept) if kept else None
 
@@ -105,7 +110,10 @@ class Analyzer:
         self._only(node, "this expression distinct by_name order limit offset with_ side kind on")
         inner_env, clause = self._with(node, env)
         sides = [self.query(side, inner_env) for side in (node.this, node.expression)]
-        if any(isinstance(side, Private) for side in sides):
+        private = [side for side in sides if isinstance(side, Private)]
+        if len(private) == len(sides) and isinstance(node, exp.Union) and not node.args.get("distinct"):
+            return self._union(node, private)
+        if private:
             raise refuse(
                 node,
                 f"{type(node).__name__.upper()} over private rows isn't supported",
@@ -117,6 +125,14 @@ class Analyzer:
         self._copy_tail(node, new, inner_env)
         new.set("with_", clause)
         return Derived(new)
+
+    def _union(self, node: exp.SetOperation, sides: list[Private]) -> Private:
+        for part in ("by_name", "limit", "offset"):
+            if node.args.get(part):
+                raise refuse(
+                    node, f"{part.upper().replace('_', ' ')} over private rows isn't supported", "leave it out"
+                )
+        return united(node, sides, self)
 
     def _copy_tail(self, node: exp.Expr, new: exp.Expr, env: Environment) -> None:
         check_limits(node)
@@ -137,18 +153,48 @@ class Analyzer:
             if value and name not in _SELECT_PARTS:
                 raise refuse(node, f"{_PART_NAMES.get(name, name.upper())} isn't supported", "leave it out")
         inner_env, clause = self._with(node, env)
-        start = node.args.get("from_")
         joins = node.args.get("joins") or []
-        nodes = ([start.this] if start else []) + [join.this for join in joins]
-        sources = [(source, self._source(source, inner_env)) for source in nodes]
+        sources = self._sources(node, inner_env)
         if any(isinstance(source, Private) for _, source in sources):
-            relation = self._private_select(node, sources, joins, inner_env)
+            relation = self._private_select(node, sources, inner_env)
         else:
-            relation = self._derived_select(node, [s for _, s in sources if isinstance(s, Derived)], joins, inner_env)
+            derived = [s for _, s in sources if isinstance(s, Derived)]
+            relation = self._derived_select(node, derived, joins, inner_env)
+            relation = replace(relation, public=self._public_select(node, derived))
             self._check_no_options(node)
         if clause is not None and isinstance(relation, Derived):
             relation.tree.set("with_", clause)
         return relation
+
+    def _sources(self, node: exp.Select, env: Environment) -> list[tuple[exp.Expr, Relation]]:
+        start = node.args.get("from_")
+        nodes = ([start.this] if start else []) + [join.this for join in node.args.get("joins") or []]
+        return [(source, self._source(source, env)) for source in nodes]
+
+    def from_clause(self, node: exp.Select, env: Environment) -> tuple[Scope, list[exp.Expr]]:
+        """The rows, private or public, that a SELECT reads, and the conditions that are filters."""
+        sources = self._sources(node, env)
+        where = node.args.get("where")
+        conditions = [] if where is None else connector_terms(unparenthesised(where.this), exp.And)
+        if len(sources) == 1 and isinstance(only := sources[0][1], Derived) and only.public is not None:
+            return Scope(self.size, only.public, {only.public.alias: only.public.columns}), conditions
+        if not any(isinstance(source, Private) for _, source in sources):
+            raise refuse(node, "this subquery reads several public tables, or none", "read one public table")
+        return self._from(sources, node.args.get("joins") or [], conditions)
+
+    def _public_select(self, node: exp.Select, sources: list[Derived]) -> Private | None:
+        """The rows of a plain SELECT from one public table: private rows may be joined to them as to the table."""
+        plain = {name for name, value in node.args.items() if value} <= {"expressions", "from_", "where"}
+        if not plain or len(sources) != 1 or sources[0].public is None:
+            return None
+        source = sources[0].public
+        try:
+            scope = Scope(self.size, source, {source.alias: source.columns})
+            condition = node.args.get("where")
+            where = source.where if condition is None else (*source.where, scope.resolved(condition.this))
+            return self._projection(node, replace(scope, source=replace(source, where=where)))
+        except Error:
+            return None
 
     def _source(self, node: exp.Expr, env: Environment) -> Relation:
         match node:
@@ -301,20 +347,28 @@ class Analyzer:
             position=position_of(node),
         )
 
-    def _private_select(
-        self, node: exp.Select, sources: list[tuple[exp.Expr, Relation]], joins: list[exp.Join], env: Environment
-    ) -> Relation:
+    def _private_select(self, node: exp.Select, sources: list[tuple[exp.Expr, Relation]], env: Environment) -> Relation:
         where = node.args.get("where")
         conditions = [] if where is None else connector_terms(unparenthesised(where.this), exp.And)
-        scope, filters = self._from(sources, joins, conditions)
+        scope, filters = self._from(sources, node.args.get("joins") or [], conditions)
+        subqueries = Subqueries(self, scope, env)
+        filters = [subqueries.replaced(condition) for condition in filters]
+        scope = subqueries.scope
         source = scope.source
         resolved = [term for c in filters for term in connector_terms(unparenthesised(scope.resolved(c)), exp.And)]
         source = replace(source, where=(*source.where, *resolved))
+        scope = replace(scope, source=source)
+        if node is not self.root and source.rows.unit is not None:
+            listed = ReleaseBuilder(self, node, scope, env).group_items()
+            items = group_items(listed, scope)
+            if items and is_of_units([resolved for resolved, _ in items], source.rows):
+                self._check_no_options(node)
+                return UnitGrouping(self, node, scope, items).build()
         listing = node is self.root and lists_keys(node)
         if node.args.get("group") or listing or any(True for _ in aggregate_calls(node)):
-            return ReleaseBuilder(self, node, replace(scope, source=source), env).build()
+            return ReleaseBuilder(self, node, scope, env).build()
         self._check_no_options(node)
-        return self._projection(node, replace(scope, source=source))
+        return self._projection(node, scope)
 
     def _from(
         self, sources: list[tuple[exp.Expr, Relation]], joins: list[exp.Join], conditions: list[exp.Expr]
@@ -370,6 +424,8 @@ class Analyzer:
         for item in node.expressions:
             for name, expression in self._projected(item, scope):
                 compiler.value(expression)
+                if not isinstance(item, (exp.Alias, exp.Column, exp.Star)):
+                    name = free_name(name, columns)
                 if name in columns:
                     raise refuse(item, f"column {name} appears twice in a subquery", "give each its own name")
                 columns[check_name(item, name)] = expression

@@ -67,8 +67,12 @@ class Transaction(Protocol):
         """The data version that this transaction reads."""
         ...
 
-    def fetch(self, sql: str, keys: int, sums: int, counts: int = 0) -> ExactRows:
+    def fetch(
+        self, sql: str, keys: int, sums: int, counts: int = 0, constants: Mapping[str, object] | None = None
+    ) -> ExactRows:
         """Run one inner query: `keys` key columns, `counts` BIGINT counts, two BIGINT limbs for each of `sums` sums.
+
+        `constants` are the values of its named parameters.
 
         Raises EngineError, with a reference id and nothing else, whatever goes wrong.
         """

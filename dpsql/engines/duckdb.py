@@ -71,7 +71,9 @@ class DuckDBTransaction:
         """The data version that is read."""
         return self._version
 
-    def fetch(self, sql: str, keys: int, sums: int, counts: int = 0) -> ExactRows:
+    def fetch(
+        self, sql: str, keys: int, sums: int, counts: int = 0, constants: Mapping[str, object] | None = None
+    ) -> ExactRows:
         """Run one inner query and put its sums together exactly.
 
         Raises EngineError for any failure of the engine; InternalError if the query returns something other
@@ -79,7 +81,7 @@ class DuckDBTransaction:
         """
         self._deadline = time.monotonic() + STATEMENT_SECONDS
         try:
-            columns = list(quietly(lambda: self._cursor.execute(_parsed(sql)).fetchnumpy()).values())
+            columns = list(quietly(lambda: self._cursor.execute(_parsed(sql), constants or None).fetchnumpy()).values())
         finally:
             self._deadline = None
         if len(columns) != keys + counts + 2 * sums:

@@ -132,6 +132,8 @@ class Shown:
         return show(self.node)
 
 
+_STANDS_FOR = re.compile(r'"?_dpsql_(constant|mark)_[0-9]+"?')
+"""Columns that stand for what the analyst wrote as a subquery."""
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -141,7 +143,7 @@ def show(node: exp.Expr, limit: int = 60) -> str:
         node = node.copy()
         for identifier in node.find_all(exp.Identifier):
             identifier.set("quoted", not _PLAIN_NAME.fullmatch(identifier.name))
-    text = node.sql("duckdb")
+    text = _STANDS_FOR.sub("the subquery", node.sql("duckdb"))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -152,11 +154,13 @@ class Compiler:
     columns   value set of each column by name, as narrowed by the query's filters
     origin    what a column is called in the policy, (table, column), for messages
     today     what CURRENT_DATE means
+    moved     the columns whose values are moved into their value set also where they are group keys
     """
 
     columns: Mapping[str, ValueSet]
     origin: Callable[[str], tuple[str, str]]
     today: dt.date
+    moved: frozenset[str] = frozenset()
     steps: list[int] = field(default_factory=lambda: [0], compare=False)
     """How many expressions were compiled so far, shared by all compilers of a statement."""
 

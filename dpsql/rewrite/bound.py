@@ -8,6 +8,9 @@ same in every run.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from dpsql.expressions.literals import cast, func, named
@@ -17,6 +20,7 @@ from dpsql.rewrite.clip import column
 UNIT_COLUMN = "unit"
 OF_UNIT = "of_unit"
 WEIGHT_COLUMN = "weight"
+RANK = "rank"
 
 
 def weight(full: int, size: exp.Expr, kind: str = "BIGINT") -> exp.Expr:
@@ -50,6 +54,27 @@ def gathered_weight() -> exp.Expr:
     row's weight up again, and a plain cast is moved below the join. ABS is not: it looks the weights up once.
     """
     return cast(func("abs", column(WEIGHT_COLUMN)), "BIGINT")
+
+
+def ranked(rows: exp.Select, columns: Sequence[str], salt: str) -> exp.Select:
+    """Distinct rows (the unit's column and `columns`) with their rank among those of their unit.
+
+    The rank is that of a row's hash, then of the row itself: a total order, so that never more than m rows have a rank
+    up to m, whatever the hash does (PROOFS P11). Privacy holds for every order that looks at one unit alone; the hash
+    only makes the choice fair. It is hashed twice because DuckDB's hash of several arguments permutes few orders
+    (SPEED, the warning in section 2). The salt is a function of the query: the same query chooses the same rows.
+    """
+    number = int.from_bytes(hashlib.sha256(salt.encode()).digest()[:8], "big") >> 1
+    held = [column(name) for name in (UNIT_COLUMN, *columns)]
+    mixed = func("hash", func("hash", exp.Literal.number(number), *held))
+    order = [exp.Ordered(this=node) for node in (mixed, *(column(name) for name in columns))]
+    window = exp.Window(
+        this=exp.RowNumber(), partition_by=[column(UNIT_COLUMN)], order=exp.Order(expressions=order), over="OVER"
+    )
+    return exp.Select(
+        expressions=[*(column(name) for name in columns), named(window, RANK)],
+        from_=exp.From(this=exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("q")))),
+    )
 
 
 def of_group_and_unit(size: exp.Expr, full: int, unit_weight: exp.Expr) -> exp.Expr:

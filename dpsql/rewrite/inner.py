@@ -14,33 +14,36 @@ Where rows belong to units, their contributions are bounded by weights (`dpsql.r
     by unit   rows without groups: the sums of each unit, then SUM(w·sum), w from the unit's number of rows
     by pair   where the bound is by groups: the sums of each pair of unit and group, then SUM(w·sum)
     units     COUNT(DISTINCT unit): the distinct pairs of unit and group, each counted with its unit's weight
+    values    other distinct values: of each unit no more pairs of group and value than its bound, chosen by rank
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Grid
 from dpsql.expressions.literals import case_when, cast, decimal_sql, named, paren
 from dpsql.plan import BasisPlan, ReleasePlan
-from dpsql.policy import Kind, Table
+from dpsql.policy import Kind
 from dpsql.query import Key, Measure, key_name
 from dpsql.rewrite.bound import (
+    RANK,
     UNIT_COLUMN,
     WEIGHT_COLUMN,
     gathered_weight,
     joined_weights,
     of_group_and_unit,
+    ranked,
     weight,
     weights_by_unit,
 )
 from dpsql.rewrite.clip import Summand, column, presence, summand
-from dpsql.rewrite.rows import columns_of, rows_sql
+from dpsql.rewrite.rows import Tables, columns_of, physical_type, rows_sql
+from dpsql.rewrite.steps import halved, in_steps, index_total, none_is_zero, select_from
 
 KINDS = ("rows", "present", "index", "square")
 """The exact sums that parts are made of."""
@@ -75,12 +78,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """SQL text, the number of key columns, and the terms in the order of their columns."""
+    """SQL text, the number of key columns, the terms in the order of their columns, the constants that it needs."""
 
     sql: str
     keys: int
     terms: tuple[Term, ...]
     weighted: bool = False
+    constants: tuple[str, ...] = ()
 
     @property
     def counts(self) -> int:
@@ -103,17 +107,11 @@ def inner_queries(release: ReleasePlan, tables: Tables) -> tuple[Inner, ...]:
     found = []
     for bases in release.passes:
         builder = _Builder(release, tuple(release.bases[i] for i in bases), tables)
-        text = builder.query().sql("duckdb", comments=False, copy=False)
-        found.append(Inner(text, len(release.query.keys), builder.terms, builder.weighted))
+        tree = builder.query()
+        constants = tuple(dict.fromkeys(str(place.this) for place in tree.find_all(exp.Placeholder)))
+        text = tree.sql("duckdb", comments=False, copy=False)
+        found.append(Inner(text, len(release.query.keys), builder.terms, builder.weighted, constants))
     return tuple(found)
-
-
-class Tables(Protocol):
-    """How the private engine has the declared tables: an `Engine`."""
-
-    def relation(self, table: Table) -> exp.Table: ...
-
-    def physical_types(self, table: Table) -> Mapping[str, str]: ...
 
 
 class _Builder:
@@ -123,24 +121,23 @@ class _Builder:
         self._tables = tables
         self._bound = bases[0].bound
         self._of_unit = bases[0].measure.of_unit
+        self._by_unit_values = bases[0].measure.by_unit and not self._of_unit
         self.weighted = self._bound.weighted
         self.terms = _terms(bases)
-        self._summands = {} if self._of_unit else _summands(self.terms, self._physical_type)
+        self._summands = (
+            {} if self._of_unit else _summands(self.terms, lambda name: physical_type(self._rows, name, tables))
+        )
         filters = [t.measure for t in self.terms if t.measure.filter is not None]
         self._filters = {m.identity[1]: f"when_{i}" for i, m in enumerate(filters)}
         self._conditions = {m.identity[1]: m.filter for m in filters}
+        self._kept: exp.Expr | None = None
         self._keys = [key_name(i) for i in range(len(self._query.keys))]
-
-    def _physical_type(self, name: str) -> str:
-        """The engine's own type of a column, "" where it is no table's."""
-        origin = self._rows.origins.get(name)
-        return "" if origin is None else self._tables.physical_types(origin.table).get(origin.column, "")
 
     def query(self) -> exp.Select:
         """The whole query: limbs of the groups' sums, of the groups whose keys are declared."""
         grouped = self._grouped()
         with_ = grouped.args.pop("with_", None)
-        outside = _from(grouped)
+        outside = select_from(grouped)
         outside.set("with_", with_)
         columns: list[exp.Expr] = []
         for index, key in enumerate(self._query.keys):
@@ -164,6 +161,8 @@ class _Builder:
         """The exact sums of each group."""
         if self._of_unit:
             return self._units()
+        if self._by_unit_values:
+            return self._distinct_values()
         if not self.weighted:
             return self._by_group(self._values(), self._sum)
         if self._bound.groups is not None:
@@ -185,21 +184,19 @@ class _Builder:
         select = self._values()
         unit = self._unit()
         read = self._read([], unit)
-        weights = weights_by_unit(
-            rows_sql(self._rows, read, self._tables.relation), unit, self._bound.rows, self._where()
-        )
+        weights = weights_by_unit(rows_sql(self._rows, read, self._tables), unit, self._bound.rows, self._where())
         joined_weights(select, weights)
         carried = [*self._keys, *self._filters.values(), *(name for name, _ in self._summands.values())]
         columns = [*(column(name) for name in carried), named(gathered_weight(), WEIGHT_COLUMN)]
         select.set("expressions", columns)
-        return self._by_group(_from(select), self._sum)
+        return self._by_group(select_from(select), self._sum)
 
     def _by_unit(self) -> exp.Select:
-        return self._by_group(_from(self._parts()), self._weighted_part(weight(self._bound.rows, column("size"))))
+        return self._by_group(select_from(self._parts()), self._weighted_part(weight(self._bound.rows, column("size"))))
 
     def _by_pair(self, groups: int) -> exp.Select:
         pairs = exp.to_identifier("pairs")
-        select = _selecting(exp.Table(this=pairs.copy()))
+        select = select_from(exp.Table(this=pairs.copy()))
         joined_weights(select, weights_by_unit(exp.Table(this=pairs.copy()), column(UNIT_COLUMN), groups))
         of_row = of_group_and_unit(column("size"), self._bound.rows // groups, column(WEIGHT_COLUMN))
         grouped = self._by_group(select, self._weighted_part(of_row))
@@ -218,7 +215,7 @@ class _Builder:
     def _weighted_part(self, of_row: exp.Expr) -> Callable[[Term], exp.Expr]:
         def total(term: Term) -> exp.Expr:
             part = cast(column(f"sum_{self.terms.index(term)}"), "HUGEINT")
-            return _none_is_zero(exp.Sum(this=exp.Mul(this=of_row.copy(), expression=part)))
+            return none_is_zero(exp.Sum(this=exp.Mul(this=of_row.copy(), expression=part)))
 
         return total
 
@@ -231,12 +228,27 @@ class _Builder:
         values.set("expressions", [column(UNIT_COLUMN), *(column(name) for name in self._keys)])
         values.set("distinct", exp.Distinct())
         if not self.weighted:
-            return self._by_group(_from(values), lambda _: exp.Count(this=exp.Star()))
+            return self._by_group(select_from(values), lambda _: exp.Count(this=exp.Star()))
         pairs = exp.to_identifier("pairs")
-        select = _selecting(exp.Table(this=pairs.copy()))
+        select = select_from(exp.Table(this=pairs.copy()))
         joined_weights(select, weights_by_unit(exp.Table(this=pairs.copy()), column(UNIT_COLUMN), self._bound.rows))
-        grouped = self._by_group(select, lambda _: _none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))))
+        grouped = self._by_group(select, lambda _: none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))))
         return _with(grouped, pairs, values)
+
+    def _distinct_values(self) -> exp.Select:
+        """Sums over distinct values, of which a unit has at most as many as its bound, over all groups together."""
+        values = self._values()
+        names = [name for name, _ in self._summands.values()]
+        known = [exp.Not(this=exp.Is(this=column(name), expression=exp.Null())) for name in names]
+        conditions: list[exp.Expr] = [exp.paren(exp.or_(*known, copy=False), copy=False)]
+        if self._filters:
+            conditions.append(column(self._filters.pop(next(iter(self._filters)))))
+        values.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
+        values.set("expressions", [column(name) for name in (UNIT_COLUMN, *self._keys, *names)])
+        values.set("distinct", exp.Distinct())
+        chosen = ranked(values, (*self._keys, *names), " ".join(self.terms[0].measure.identity))
+        self._kept = exp.LTE(this=column(RANK), expression=exp.Literal.number(self._bound.rows))
+        return self._by_group(select_from(chosen), self._sum)
 
     # ------------------------------------------------------------------------------------------ rows
 
@@ -263,25 +275,15 @@ class _Builder:
             assert condition_ is not None
             carried[name] = condition_.copy()
         if self._rows.unit is not None:
-            if self.weighted or self._of_unit:
+            if self.weighted or self._of_unit or self._by_unit_values:
                 carried[UNIT_COLUMN] = self._unit()
             conditions.append(exp.Not(this=exp.Is(this=self._unit(), expression=exp.Null())))
         firsts = [s.steps[0] for _, s in self._summands.values()]
         read = self._read([*carried.values(), *firsts, *conditions], None)
-        first = _selecting(rows_sql(self._rows, read, self._tables.relation))
+        first = select_from(rows_sql(self._rows, read, self._tables))
         if conditions:
             first.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
-        steps = {name: list(s.steps) for name, s in self._summands.values()}
-        select = first
-        while True:
-            now = {name: remaining.pop(0).copy() for name, remaining in steps.items() if remaining}
-            through = {name: column(name) for name in steps if name not in now}
-            if select is not first and not now:
-                return select
-            columns = {**carried, **now, **through} or {"one": exp.Literal.number(1)}
-            select.set("expressions", [named(e, n) for n, e in columns.items()])
-            select = _from(select)
-            carried = {name: column(name) for name in carried}
+        return in_steps(first, carried, dict(self._summands.values()))
 
     def _sum(self, term: Term, *, weighted: bool | None = None) -> exp.Expr:
         """The total of a term over rows: each with its weight where rows have one."""
@@ -295,11 +297,7 @@ class _Builder:
         if term.kind == "square":
             # an index is at most 2^31 here, so its square fits BIGINT; none is negative, so the square tells them apart
             return self._total(exp.Mul(this=_index(name, value), expression=_index(name, value)), term, weighted)
-        total = self._total(column(name), term, weighted)
-        if not value.doubled:
-            return total
-        wide = cast(count, "HUGEINT")
-        return _shifted(exp.Add(this=total, expression=_times(wide, value.cells)))
+        return index_total(self._total(column(name), term, weighted), count, value)
 
     def _count(self, value: exp.Expr | None, term: Term, weighted: bool) -> exp.Expr:
         """How many of the term's rows there are, or have a value."""
@@ -309,23 +307,20 @@ class _Builder:
         of_row: exp.Expr = column(WEIGHT_COLUMN)
         if value is not None:
             of_row = case_when((exp.Not(this=exp.Is(this=value, expression=exp.Null())), of_row))
-        return _none_is_zero(self._filtered(exp.Sum(this=of_row), term))
+        return none_is_zero(self._filtered(exp.Sum(this=of_row), term))
 
     def _total(self, value: exp.Expr, term: Term, weighted: bool) -> exp.Expr:
         """The sum of a value over the term's rows, or over their distinct values; 0 where there is none."""
         if weighted:
             value = exp.Mul(this=column(WEIGHT_COLUMN), expression=cast(value, "BIGINT"))
-        return _none_is_zero(self._filtered(exp.Sum(this=_counted(value, term)), term))
+        return none_is_zero(self._filtered(exp.Sum(this=_counted(value, term)), term))
 
     def _filtered(self, aggregate: exp.Expr, term: Term) -> exp.Expr:
         name = self._filters.get(term.measure.identity[1])
-        if name is None:
+        condition = self._kept if name is None else column(name)
+        if condition is None:
             return aggregate
-        return exp.Filter(this=aggregate, expression=exp.Where(this=column(name)))
-
-
-def _none_is_zero(total: exp.Expr) -> exp.Expr:
-    return exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
+        return exp.Filter(this=aggregate, expression=exp.Where(this=condition.copy()))
 
 
 def _with(select: exp.Select, name: exp.Identifier, rows: exp.Select) -> exp.Select:
@@ -335,26 +330,8 @@ def _with(select: exp.Select, name: exp.Identifier, rows: exp.Select) -> exp.Sel
     return select
 
 
-def _from(select: exp.Select) -> exp.Select:
-    return _selecting(exp.Subquery(this=select, alias=exp.TableAlias(this=exp.to_identifier("q"))))
-
-
-def _selecting(source: exp.Expr) -> exp.Select:
-    """A SELECT from a source, its list still to be set."""
-    return exp.Select(from_=exp.From(this=source))
-
-
 def _counted(value: exp.Expr, term: Term) -> exp.Expr:
     return exp.Distinct(expressions=[value]) if term.measure.distinct else value
-
-
-def _times(value: exp.Expr, factor: int) -> exp.Expr:
-    return exp.Mul(this=value, expression=decimal_sql(Fraction(factor)))
-
-
-def _shifted(value: exp.Expr) -> exp.Expr:
-    """Half of an even number."""
-    return exp.BitwiseRightShift(this=exp.Paren(this=value), expression=exp.Literal.number(1))
 
 
 def _index(name: str, value: Summand) -> exp.Expr:
@@ -362,7 +339,7 @@ def _index(name: str, value: Summand) -> exp.Expr:
     held = cast(column(name), "BIGINT")
     if not value.doubled:
         return held
-    return exp.Paren(this=_shifted(exp.Add(this=held, expression=decimal_sql(Fraction(value.cells)))))
+    return exp.Paren(this=halved(exp.Add(this=held, expression=decimal_sql(Fraction(value.cells)))))
 
 
 def _limbs(total: exp.Expr, index: int) -> list[exp.Expr]:

@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import TokenType
 from dpsql.errors import UnsupportedQuery
 from dpsql.expressions import position_of, refuse, show
 from dpsql.plan import Plan
-from dpsql.query import half_width_name, number_name, release_name
+from dpsql.query import direct_release, half_width_name, number_name
 
 _SYNTAX = frozenset(
     """
@@ -231,15 +231,6 @@ def plain_columns(root: exp.Expr) -> tuple[str, ...] | None:
     if not all(isinstance(item, exp.Column) for item in items):
         return None
     return tuple(item.name for item in items)
-
-
-def direct_release(root: exp.Expr) -> int | None:
-    """The number of the release that a SELECT reads directly, None where it reads anything else."""
-    start = root.args.get("from_")
-    if start is None or root.args.get("joins") or not isinstance(start.this, exp.Table):
-        return None
-    number = start.this.name.rpartition("_")[2]
-    return int(number) if number.isdecimal() and start.this.name == release_name(int(number)) else None
 
 
 def direct_numbers(root: exp.Expr) -> tuple[tuple[int, int], ...]:

@@ -2,69 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
 from sqlglot import exp
 
-from dpsql.expressions.literals import named
-from dpsql.policy import Table, Unit
-from dpsql.rows import UNIT, Join, Rows, Scan, Select
+from dpsql.expressions.literals import case_when, cast, double_sql, named
+from dpsql.policy import Kind, Table, Unit
+from dpsql.rewrite.clip import Summand, column, presence, summand
+from dpsql.rewrite.steps import in_steps, index_total, none_is_zero, times
+from dpsql.rows import UNIT, Constants, Grouped, Join, Mark, Rows, Scan, Select, Total, Union
 
-Relation = Callable[[Table], exp.Table]
-"""The engine's name of a declared table."""
+
+class Tables(Protocol):
+    """How the private engine has the declared tables: an `Engine`."""
+
+    def relation(self, table: Table) -> exp.Table: ...
+
+    def physical_types(self, table: Table) -> Mapping[str, str]: ...
 
 
-def rows_sql(rows: Rows, needed: Iterable[str], relation: Relation) -> exp.Expr:
+def rows_sql(rows: Rows, needed: Iterable[str], tables: Tables) -> exp.Expr:
     """What stands in FROM for a relation: it has at least the needed columns, under their names."""
-    wanted = [name for name in rows.sets if name in set(needed)]  # in one order, whatever the set's is
+    needed = set(needed)
+    wanted = [name for name in rows.sets if name in needed]  # in one order, whatever the set's is
     match rows.form:
         case Scan():
-            return _scan(rows.form, wanted, relation)
+            return _scan(rows.form, wanted, tables)
         case Select():
-            return _select(rows.form, wanted, relation)
+            return _select(rows.form, wanted, tables)
         case Join():
-            return _join(rows.form, wanted, relation)
+            return _join(rows.form, wanted, tables)
+        case Union():
+            return _union(rows.form, wanted, tables)
+        case Grouped():
+            return _grouped(rows.form, wanted, tables)
+        case Mark():
+            return _mark(rows.form, wanted, tables)
+        case Constants():
+            return _constants(rows.form, wanted, tables)
+
+
+def physical_type(rows: Rows, name: str, tables: Tables) -> str:
+    """The engine's own type of a column, "" where it is no table's."""
+    origin = rows.origins.get(name)
+    return "" if origin is None else tables.physical_types(origin.table).get(origin.column, "")
 
 
 def columns_of(expressions: Iterable[exp.Expr]) -> Iterator[str]:
     """The names of the columns that expressions read."""
     for expression in expressions:
-        for column in expression.find_all(exp.Column):
-            yield column.name
+        for found in expression.find_all(exp.Column):
+            yield found.name
 
 
-def _scan(form: Scan, wanted: list[str], relation: Relation) -> exp.Expr:
+def _scan(form: Scan, wanted: list[str], tables: Tables) -> exp.Expr:
     if UNIT not in wanted:
-        return relation(form.table)
-    tables = [form.table, *form.path]
+        return tables.relation(form.table)
+    chain = [form.table, *form.path]
     joins: list[exp.Join] = []
-    for index, (child, parent) in enumerate(zip(tables, form.path, strict=False)):
+    for index, (child, parent) in enumerate(zip(chain, form.path, strict=False)):
         key = child.unit.via if isinstance(child.unit, Unit) else None
         assert key is not None
         on = [
             exp.EQ(this=_of(f"t{index}", one), expression=_of(f"t{index + 1}", other))
             for one, other in zip(key.columns, key.parent_columns, strict=True)
         ]
-        joins.append(exp.Join(this=_aliased(relation(parent), f"t{index + 1}"), on=exp.and_(*on, copy=False)))
-    last = tables[-1].unit
+        joins.append(exp.Join(this=_aliased(tables.relation(parent), f"t{index + 1}"), on=exp.and_(*on, copy=False)))
+    last = chain[-1].unit
     assert isinstance(last, Unit) and last.column is not None
     columns: list[exp.Expr] = [_of("t0", name) for name in wanted if name != UNIT]
-    columns.append(named(_of(f"t{len(tables) - 1}", last.column), UNIT))
+    columns.append(named(_of(f"t{len(chain) - 1}", last.column), UNIT))
     return _subquery(exp.Select(
-        expressions=columns, from_=exp.From(this=_aliased(relation(form.table), "t0")), joins=joins,
+        expressions=columns, from_=exp.From(this=_aliased(tables.relation(form.table), "t0")), joins=joins,
     ))  # fmt: skip
 
 
-def _select(form: Select, wanted: list[str], relation: Relation) -> exp.Expr:
+def _select(form: Select, wanted: list[str], tables: Tables) -> exp.Expr:
     columns: list[exp.Expr] = [named(form.columns[name].copy(), name) for name in wanted]
     read = columns_of([*(form.columns[name] for name in wanted), *form.where])
-    select = exp.Select(expressions=columns or [_one()], from_=exp.From(this=rows_sql(form.source, read, relation)))
+    select = exp.Select(expressions=columns or [_one()], from_=exp.From(this=rows_sql(form.source, read, tables)))
     if form.where:
         select.set("where", exp.Where(this=exp.and_(*(c.copy() for c in form.where), copy=False)))
     return _subquery(select)
 
 
-def _join(form: Join, wanted: list[str], relation: Relation) -> exp.Expr:
+def _join(form: Join, wanted: list[str], tables: Tables) -> exp.Expr:
     places = {name: ("l", name) for name in form.left.sets}
     places |= {new: ("r", old) for old, new in form.names.items()}
     read = {*wanted, *(() if form.condition is None else columns_of([form.condition]))}
@@ -75,11 +98,144 @@ def _join(form: Join, wanted: list[str], relation: Relation) -> exp.Expr:
     on: list[exp.Expr] = [exp.EQ(this=_of("l", one), expression=_of("r", other)) for one, other in form.on]
     if form.condition is not None:
         on.append(exp.paren(_placed(form.condition, places), copy=False))
-    right = _aliased(rows_sql(form.right, keys["r"], relation), "r")
+    right = _aliased(rows_sql(form.right, keys["r"], tables), "r")
     join = exp.Join(this=right, on=exp.and_(*on, copy=False), side="LEFT" if form.kind == "left" else None)
     columns: list[exp.Expr] = [named(_of(*places[name]), name) for name in wanted]
-    left = _aliased(rows_sql(form.left, keys["l"], relation), "l")
+    left = _aliased(rows_sql(form.left, keys["l"], tables), "l")
     return _subquery(exp.Select(expressions=columns or [_one()], from_=exp.From(this=left), joins=[join]))
+
+
+def _union(form: Union, wanted: list[str], tables: Tables) -> exp.Expr:
+    selects: list[exp.Expr] = []
+    for rows in form.branches:
+        columns: list[exp.Expr] = [column(name) for name in wanted]
+        selects.append(exp.Select(expressions=columns or [_one()], from_=exp.From(this=rows_sql(rows, wanted, tables))))
+    both = selects[0]
+    for select in selects[1:]:
+        both = exp.Union(this=both, expression=select, distinct=False)
+    return _subquery(both)
+
+
+def _mark(form: Mark, wanted: list[str], tables: Tables) -> exp.Expr:
+    read = {name for name in wanted if name != form.name}
+    columns: list[exp.Expr] = [named(_of("l", name), name) for name in wanted if name != form.name]
+    if form.name in wanted:
+        read |= {one for one, _ in form.on}
+        columns.append(named(_partner(form, read, tables), form.name))
+    left = _aliased(rows_sql(form.left, read, tables), "l")
+    return _subquery(exp.Select(expressions=columns or [_one()], from_=exp.From(this=left)))
+
+
+def _partner(form: Mark, read: set[str], tables: Tables) -> exp.Expr:
+    """Whether a row of the left has a partner. Adds the left's columns that it looks at to `read`."""
+    places = {name: ("l", name) for name in form.left.sets}
+    places |= {new: ("r", old) for old, new in form.names.items()}
+    if form.value is not None:
+        read |= set(columns_of([form.value]))
+        right = _aliased(rows_sql(form.right, [form.column], tables), "r")
+        values = exp.Select(expressions=[_of("r", form.column)], from_=exp.From(this=right))
+        return exp.In(this=exp.paren(_placed(form.value, places), copy=False), query=exp.Subquery(this=values))
+    conditions: list[exp.Expr] = [exp.EQ(this=_of("r", other), expression=_of("l", one)) for one, other in form.on]
+    theirs = {other for _, other in form.on}
+    if form.condition is not None:
+        for name in columns_of([form.condition]):
+            side, old = places[name]
+            (read if side == "l" else theirs).add(old)
+        conditions.append(exp.paren(_placed(form.condition, places), copy=False))
+    right = _aliased(rows_sql(form.right, theirs, tables), "r")
+    partners = exp.Select(expressions=[exp.Literal.number(1)], from_=exp.From(this=right))
+    if conditions:
+        partners.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
+    return exp.Exists(this=partners)
+
+
+def _constants(form: Constants, wanted: list[str], tables: Tables) -> exp.Expr:
+    columns: list[exp.Expr] = []
+    for name in wanted:
+        constant = form.types.get(name)
+        value = exp.Placeholder(this=name)
+        columns.append(column(name) if constant is None else named(cast(value, constant), name))
+    read = [name for name in wanted if name not in form.types]
+    source = rows_sql(form.source, read, tables)
+    return _subquery(exp.Select(expressions=columns or [_one()], from_=exp.From(this=source)))
+
+
+# ---------------------------------------------------------------------------------------------- one row per unit
+
+
+def _grouped(form: Grouped, wanted: list[str], tables: Tables) -> exp.Expr:
+    """The totals of each unit: of integers, exact, in whatever order the engine reads the rows."""
+    totals = {name: total for name, total in form.totals.items() if name in wanted}
+    values = {f"value_{name}": _summand(form, name, total, tables) for name, total in totals.items()}
+    summands = {name: value for name, value in values.items() if value is not None}
+    carried = dict(form.keys)
+    carried |= {f"when_{name}": total.condition for name, total in totals.items() if total.condition is not None}
+    unit = next(key for key in form.keys.values() if isinstance(key, exp.Column) and key.name in form.source.own)
+    where = [*form.where, exp.Not(this=exp.Is(this=unit.copy(), expression=exp.Null()))]
+    read = columns_of([*carried.values(), *where, *(value.steps[0] for value in summands.values())])
+    first = exp.Select(from_=exp.From(this=rows_sql(form.source, read, tables)))
+    first.set("where", exp.Where(this=exp.and_(*(c.copy() for c in where), copy=False)))
+    select = in_steps(first, carried, summands)
+    columns: list[exp.Expr] = [column(name) for name in form.keys if name in wanted]
+    for name, total in totals.items():
+        columns.append(named(_total(name, total, summands.get(f"value_{name}")), name))
+    select.set("expressions", columns or [_one()])
+    select.set("group", exp.Group(expressions=[column(name) for name in form.keys]))
+    return _subquery(select)
+
+
+def _summand(form: Grouped, name: str, total: Total, tables: Tables) -> Summand | None:
+    if total.argument is None:
+        return None
+    argument, column_name = total.argument, f"value_{name}"
+    if total.grid is not None and total.grid.cells:
+        raw = argument.raw
+        return summand(
+            argument, total.grid, column_name, "" if raw is None else physical_type(form.source, raw.name, tables)
+        )
+    if total.function in ("min", "max"):
+        return Summand((argument.sql.copy(),), 0)
+    return presence(argument, distinct=total.distinct)
+
+
+def _total(name: str, total: Total, value: Summand | None) -> exp.Expr:
+    def over(aggregate: exp.Expr) -> exp.Expr:
+        if total.condition is None:
+            return aggregate
+        return exp.Filter(this=aggregate, expression=exp.Where(this=column(f"when_{name}")))
+
+    if value is None:
+        return over(exp.Count(this=exp.Star()))
+    held = column(f"value_{name}")
+    counted: exp.Expr = exp.Distinct(expressions=[held]) if total.distinct else held
+    match total.function:
+        case "count":
+            return over(exp.Count(this=counted))
+        case "min":
+            return over(exp.Min(this=held))
+        case "max":
+            return over(exp.Max(this=held))
+    assert total.grid is not None
+    count = over(exp.Count(this=counted))
+    steps = index_total(over(exp.Sum(this=counted)), count.copy(), value) if total.grid.cells else _ZERO.copy()
+    in_grains = exp.paren(
+        exp.Add(this=none_is_zero(steps), expression=times(cast(count.copy(), "HUGEINT"), total.grid.low_steps)),
+        copy=False,
+    )
+    grain = total.grid.grain
+    amount: exp.Expr = in_grains
+    if (
+        total.function == "avg"
+        or grain != 1
+        or (total.argument is not None and total.argument.kind is not Kind.INTEGER)
+    ):
+        amount = exp.Mul(this=cast(in_grains, "DOUBLE"), expression=double_sql(grain))
+    if total.function == "avg":
+        amount = exp.Div(this=exp.paren(amount, copy=False), expression=cast(count.copy(), "DOUBLE"))
+    return case_when((exp.GT(this=count.copy(), expression=exp.Literal.number(0)), amount))
+
+
+_ZERO = exp.Literal.number(0)
 
 
 def _placed(condition: exp.Expr, places: Mapping[str, tuple[str, str]]) -> exp.Expr:
@@ -104,5 +260,5 @@ def _aliased(source: exp.Expr, alias: str) -> exp.Expr:
     return source
 
 
-def _subquery(select: exp.Select) -> exp.Subquery:
+def _subquery(select: exp.Expr) -> exp.Subquery:
     return exp.Subquery(this=select, alias=exp.TableAlias(this=exp.to_identifier("q")))

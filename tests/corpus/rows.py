@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 Row = tuple[Any, ...]
@@ -18,7 +19,7 @@ ANYTHING = object()
 TOLERANCE = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expected:
     """What plain DuckDB says.
 
@@ -27,12 +28,20 @@ class Expected:
     order      the columns whose order is to be the same
     empty      for each column its value in an empty group, ANYTHING, or None where it is a group key;
                None where no more groups than plain DuckDB's may be shown
+    noise      how far what is no whole number may be off for the noise that is left: a share of its column's largest
     """
 
     rows: list[Row]
     limited: int | None
     order: tuple[int, ...]
     empty: tuple[Any, ...] | None
+    noise: float = 0.0
+
+    @cached_property
+    def absolute(self) -> list[float]:
+        """How far numbers of each column may be off that are not whole, whatever their size."""
+        columns = zip(*self.rows, strict=True)
+        return [max([1e-9, *(self.noise * abs(float(cell)) for cell in c if _is_number(cell))]) for c in columns]
 
 
 def difference(answer: list[Row], expected: Expected) -> str | None:
@@ -54,13 +63,14 @@ def difference(answer: list[Row], expected: Expected) -> str | None:
 
 
 def _order_difference(found: list[Row], expected: Expected) -> str | None:
-    if not expected.order:
+    if not expected.order or not expected.rows:
         return None
     sequence = [[row[place] for place in expected.order] for row in found]
     wanted = [[row[place] for place in expected.order] for row in expected.rows]
+    absolute = [expected.absolute[place] for place in expected.order]
     starts = range(len(wanted) - len(sequence) + 1)
     near = any(
-        all(_cells_agree(a, b) for a, b in zip(sequence, wanted[start : start + len(sequence)], strict=True))
+        all(_cells_agree(a, b, absolute) for a, b in zip(sequence, wanted[start : start + len(sequence)], strict=True))
         for start in (starts if expected.limited is not None else starts[:1])
     )
     return None if near else "another order"
@@ -98,24 +108,31 @@ def _plain(cell: Any) -> Any:
 
 def _rows_agree(answer: Row, wanted: Row, expected: Expected) -> bool:
     empty = expected.empty or (None,) * len(wanted)
-    return all(_agree(a, w, e) for a, w, e in zip(answer, wanted, empty, strict=True))
+    cells = zip(answer, wanted, empty, expected.absolute, strict=True)
+    return all(_agree(a, w, e, absolute) for a, w, e, absolute in cells)
 
 
-def _agree(answer: Any, wanted: Any, empty: Any) -> bool:
+def _agree(answer: Any, wanted: Any, empty: Any, absolute: float) -> bool:
     if wanted is None and empty is not None:
-        return answer is None or empty is ANYTHING or _near(answer, empty)
-    return _near(answer, wanted)
+        return answer is None or empty is ANYTHING or _near(answer, empty, absolute)
+    return _near(answer, wanted, absolute)
 
 
-def _cells_agree(answer: Sequence[Any], wanted: Sequence[Any]) -> bool:
-    return all(w is None or _near(a, w) for a, w in zip(answer, wanted, strict=True))
+def _cells_agree(answer: Sequence[Any], wanted: Sequence[Any], absolute: Sequence[float]) -> bool:
+    return all(w is None or _near(a, w, off) for a, w, off in zip(answer, wanted, absolute, strict=True))
 
 
-def _near(answer: Any, wanted: Any) -> bool:
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, (int, float, Decimal)) and math.isfinite(cell)
+
+
+def _near(answer: Any, wanted: Any, absolute: float) -> bool:
     numbers = (int, float, Decimal)
+    if isinstance(answer, int) and isinstance(wanted, int):
+        return answer == wanted
     if isinstance(answer, numbers) and isinstance(wanted, numbers):
         a, w = float(answer), float(wanted)
-        return a == w or (math.isnan(a) and math.isnan(w)) or math.isclose(a, w, rel_tol=TOLERANCE, abs_tol=1e-9)
+        return a == w or (math.isnan(a) and math.isnan(w)) or math.isclose(a, w, rel_tol=TOLERANCE, abs_tol=absolute)
     return bool(answer == wanted)
 
 
@@ -124,8 +141,8 @@ def _is_empty_group(row: Row, expected: Expected, known: set[Row]) -> bool:
     if expected.empty is None or _key(row, expected) in known:
         return False
     return all(
-        value is None or value is ANYTHING or _near(cell, value)
-        for cell, value in zip(row, expected.empty, strict=True)
+        value is None or value is ANYTHING or _near(cell, value, absolute)
+        for cell, value, absolute in zip(row, expected.empty, expected.absolute or [1e-9] * len(row), strict=True)
     )
 
 

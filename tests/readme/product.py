@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import dpsql
-from tests.readme import functions, policy, sql
+from tests.readme import functions, policy, sql, tpch
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,4 +29,4 @@ def compiler_of_pums(folder: Path) -> Iterator[sql.Compile]:
 
 def generated(compiles: sql.Compile) -> dict[str, str]:
     """Each part by its name."""
-    return {**policy.tables(), **sql.tables(compiles), **functions.tables()}
+    return {**policy.tables(), **sql.tables(compiles), **functions.tables(), **tpch.tables()}

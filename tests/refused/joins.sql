@@ -75,11 +75,6 @@ SELECT COUNT(*) FROM people, range(10)
 --> hint: read tables of the policy
 --> at 29: range(10)
 
-SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people) AS q
---> 0A000 UNION over private rows isn't supported
---> hint: aggregate each side in a subquery, then combine the results
---> at 29: age FROM people UNION ALL SELE
-
 SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT cost FROM visits) AS q
 --> 0A000 UNION over private rows isn't supported
 --> hint: aggregate each side in a subquery, then combine the results
@@ -151,49 +146,43 @@ SELECT COUNT(*) FROM people AT (VERSION => 1)
 --> at 32: VERSION => 1)
 
 SELECT COUNT(*) FROM people WHERE age IN (SELECT cost FROM visits)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
---> at 49: cost FROM visits)
+--> 0A000 a row of people is a unit of its own, so no row of another private table belongs to it
+--> hint: ask a query of each table
+--> at 34: age IN (SELECT cost FROM visit
 
 SELECT COUNT(*) FROM people WHERE age NOT IN (SELECT cost FROM visits)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
---> at 53: cost FROM visits)
+--> 0A000 a row of people is a unit of its own, so no row of another private table belongs to it
+--> hint: ask a query of each table
+--> at 34: age NOT IN (SELECT cost FROM v
 
 SELECT COUNT(*) FROM people WHERE city IN (SELECT city FROM people WHERE age = 99)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
---> at 50: city FROM people WHERE age = 9
+--> 0A000 a row of people is a unit of its own, so no row of another private table belongs to it
+--> hint: ask a query of each table
+--> at 34: city IN (SELECT city FROM peop
 
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE cost = people.age)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
+--> 0A000 a row of people is a unit of its own, so no row of another private table belongs to it
+--> hint: ask a query of each table
 --> at 49: 1 FROM visits WHERE cost = peo
 
 SELECT COUNT(*) FROM people WHERE NOT EXISTS (SELECT 1 FROM visits)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
+--> 0A000 a row of people is a unit of its own, so no row of another private table belongs to it
+--> hint: ask a query of each table
 --> at 53: 1 FROM visits)
 
 SELECT COUNT(*) FROM people WHERE age > ALL (SELECT cost FROM visits)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
+--> 0A000 ALL (SELECT cost FROM visits) isn't supported
+--> hint: write IN or EXISTS
 --> at 52: cost FROM visits)
 
 SELECT COUNT(*) FROM people WHERE age = ANY (SELECT cost FROM visits)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
+--> 0A000 ANY (SELECT cost FROM visits) isn't supported
+--> hint: write IN or EXISTS
 --> at 52: cost FROM visits)
 
-SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) FROM visits)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
---> at 48: COUNT(*) FROM visits)
-
 SELECT COUNT(*) FROM people WHERE (SELECT TRUE)
---> 0A000 a subquery inside an expression over private rows isn't supported
---> hint: write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q
---> at 7: COUNT(*) FROM people WHERE (SE
+--> 0A000 the subquery is used as a condition but is not boolean
+--> hint: compare it with a value
 
 SELECT (SELECT MAX(age) FROM people)
 --> 0A000 the aggregate MAX(age) isn't supported
