@@ -16,7 +16,7 @@ from dpsql.expressions.literals import TEXT, case_when, cast, func, paren
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.googlesql import ReleaseOptions
 from dpsql.names import output_name
-from dpsql.policy import Kind
+from dpsql.policy import Kind, Unit
 from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.query import (
     MAX_RELEASES,
@@ -268,7 +268,22 @@ class ReleaseBuilder:
         self._no_units(resolved, item, "in GROUP BY")
         if any(resolved == known for known, _ in self.keys):
             return
-        self.keys.append((resolved, key_of(self.compiler, resolved, Shown(item))))
+        self._no_row_names(resolved, item)
+        where = [unparenthesised(condition) for condition in self.scope.source.where]
+        self.keys.append((resolved, key_of(self.compiler, resolved, Shown(item), where)))
+
+    def _no_row_names(self, resolved: exp.Expr, item: exp.Expr) -> None:
+        """A key of a private table has one value for each row of it: better said than that it has no bounds."""
+        origin = self.scope.source.rows.origins.get(resolved.name) if isinstance(resolved, exp.Column) else None
+        if origin is None or origin.table.public or self.compiler.columns[resolved.name].domain_size() is not None:
+            return
+        table, unit = origin.table, origin.table.unit
+        via = unit.via.columns if isinstance(unit, Unit) and unit.via is not None else ()
+        if origin.column in via or any(origin.column in key for key in table.unique):
+            raise refuse(
+                item, f"{origin.column} tells single rows of {table.name} apart, so it can't be a group key",
+                "count them with COUNT(*), or group by something that many rows share", NotReleasable,
+            )  # fmt: skip
 
     # -------------------------------------------------------------------- the outer SELECT
 

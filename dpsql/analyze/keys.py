@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,17 +11,21 @@ from sqlglot import exp
 from dpsql.errors import MissingBounds
 from dpsql.expressions import Compiler, Shown, Typed, refuse
 from dpsql.expressions.literals import DATE, INTEGER, double_sql, literal_sql, paren, try_cast
+from dpsql.expressions.narrowing import unparenthesised
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.policy import Kind
 from dpsql.query import Key, KeyDomain
-from dpsql.valueset import INT64, ValueSet, number
+from dpsql.valueset import INT64, Literal, ValueSet, number
 
 MAX_CELLS = 4_000_000
 MAX_LISTED_KEYS = 100_000
 
 
-def key_of(compiler: Compiler, node: exp.Expr, text: Shown) -> Key:
+def key_of(compiler: Compiler, node: exp.Expr, text: Shown, where: Sequence[exp.Expr] = ()) -> Key:
     """A GROUP BY expression with its public domain, or a refusal where the domain isn't finite.
+
+    `where` are the query's filters: one that lists the values of the very expression gives its domain. The list is the
+    query's own, so it tells nothing.
 
     A bare column drops the rows whose value is outside its value set. Inside an expression the values are clipped to
     their sets first, so that it can't fail; a row is dropped where the expression's value isn't in the domain.
@@ -34,6 +39,9 @@ def key_of(compiler: Compiler, node: exp.Expr, text: Shown) -> Key:
     keyed = as_key.value(node).set  # knows where NULL is no key, and takes no grain from a floating-point column
     typed = Typed(typed.sql, replace(typed.set, nullable=keyed.nullable, grain=keyed.grain), typed.raw)
     size = typed.set.domain_size()
+    if size is None and (values := _listed(compiler, node, where)):
+        typed = replace(typed, set=replace(typed.set.restricted(values), nullable=False))
+        size = typed.set.domain_size()
     if size is None or size > MAX_CELLS:
         raise _infinite_key(as_key, node, text, typed.set, size)
     domain = _domain(node, text, typed.set)
@@ -43,6 +51,15 @@ def key_of(compiler: Compiler, node: exp.Expr, text: Shown) -> Key:
     guards = (_inside(node.name, typed.set),) if bare and not raw else ()
     value = exp.column(node.name, quoted=True) if raw else typed.sql
     return Key(text, _code(value, domain), guards, domain, typed.set, _origin(node, compiler))
+
+
+def _listed(compiler: Compiler, node: exp.Expr, where: Sequence[exp.Expr]) -> tuple[Literal, ...]:
+    """The values that a filter `node IN (…)` lists."""
+    for condition in where:
+        if isinstance(condition, exp.In) and condition.expressions and unparenthesised(condition.this) == node:
+            found = [compiler.constant(value) for value in condition.expressions]
+            return tuple(c[0] for c in found if c is not None and c[0] is not None) if all(found) else ()
+    return ()
 
 
 def _key_leaf(value_set: ValueSet) -> ValueSet:
