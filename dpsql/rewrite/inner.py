@@ -35,6 +35,7 @@ from dpsql.rewrite.bound import (
     RANK,
     UNIT_COLUMN,
     WEIGHT_COLUMN,
+    gathered_weight,
     joined_weights,
     of_group_and_unit,
     ranked,
@@ -201,7 +202,10 @@ class _Builder:
         read = self._read([], unit)
         weights = weights_by_unit(rows_sql(self._rows, read, self._tables), unit, self._bound.rows, self._where())
         joined_weights(select, weights)
-        return self._by_group(select, self._sum)
+        carried = [*self._keys, *self._filters.values(), *(name for name, _ in self._summands.values())]
+        columns = [*(column(name) for name in carried), named(gathered_weight(), WEIGHT_COLUMN)]
+        select.set("expressions", columns)
+        return self._by_group(select_from(select), self._sum)
 
     def _by_unit(self) -> exp.Select:
         return self._by_group(select_from(self._parts()), self._weighted_part(weight(self._bound.rows, column("size"))))
