@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
-from dpsql.aggregates.aggregate import SQUARED
+from dpsql.aggregates.aggregate import SQUARED, Basis
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan
 from dpsql.policy import Unit
 from dpsql.privacy.interval import laplace_sum_half_width
@@ -49,6 +49,7 @@ def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, left: _R
     return {
         "epsilon": _number(plan.epsilon),
         "epsilon_charged": _number(charged),
+        "delta_charged": float(plan.charge.delta),
         "epsilon_left_before": None if before is None else _number(before),
         "epsilon_left_after": None if before is None else _number(max(before - charged, Fraction(0))),
         "affordable": before is None or charged <= before,
@@ -68,6 +69,7 @@ def _release(plan: ReleasePlan, sql: list[str]) -> dict[str, Any]:
         "epsilon": _number(plan.epsilon),
         "groups": plan.query.cells,
         "keys": [_key(key) for key in plan.query.keys],
+        "selection": _selection(plan),
         "numbers": [_planned(number, plan) for number in plan.numbers],
         "inner_sql": sql,
     }
@@ -86,17 +88,33 @@ def _unit(rows: Rows) -> str:
     return f"{parents[-1].name}.{end.column}" if isinstance(end, Unit) else "unit"
 
 
+def _selection(plan: ReleasePlan) -> dict[str, Any] | None:
+    """How private keys are selected, None where there are none."""
+    if plan.selection is None:
+        return None
+    selection = plan.selection
+    return {
+        "epsilon": _number(selection.epsilon),
+        "delta": float(selection.delta),
+        "max_groups": selection.groups,
+        "min_units": selection.min_units,
+        "threshold": selection.threshold,
+    }
+
+
 def _key(key: Key) -> dict[str, Any]:
     return {
         "expression": str(key.text),
         "from": key.origin,
-        "count": key.domain.size,
+        "count": None if key.domain.private else key.domain.size,
         "values": _shown(key.domain),
     }
 
 
 def _shown(domain: KeyDomain) -> list[Any]:
-    """The first keys, as JSON values."""
+    """The first keys, as JSON values; of private ones none."""
+    if domain.private:
+        return []
     if domain.values is not None:
         codes: Iterable[int | str] = domain.codes()[:SHOWN_KEYS]
     else:
@@ -116,7 +134,7 @@ def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
         per_row = _mean_half_width(basis)
     facts: dict[str, Any] = {
         "call": str(number.call.text),
-        "mechanism": "discrete Laplace",
+        "mechanism": "truncated geometric" if basis.basis is Basis.UNITS else "discrete Laplace",
         "basis": basis.basis.value,
         "epsilon": _number(basis.epsilon),
         "bound": _bound(basis, plan.query.rows),
@@ -188,6 +206,8 @@ def plain(value: float) -> str:
 
 def _text(facts: dict[str, Any]) -> str:
     lines = [f"epsilon {facts['epsilon']:g}, charged {facts['epsilon_charged']:g}"]
+    if facts["delta_charged"]:
+        lines[0] += f" and delta {facts['delta_charged']:g}"
     if facts["epsilon_left_before"] is not None:
         after = f"{facts['epsilon_left_after']:g} after" if facts["affordable"] else "not enough for this query"
         lines[0] += f"; {facts['epsilon_left_before']:g} left, {after}"
@@ -205,9 +225,14 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         f"epsilon {release['epsilon']:g}, unit {release['unit']}"
     ]
     for key in release["keys"]:
+        if key["count"] is None:
+            lines.append(f"  key {key['expression']}: from {key['from']}")
+            continue
         values = ", ".join(_sql_value(v) for v in key["values"])
         more = ", …" if key["count"] > len(key["values"]) else ""
         lines.append(f"  key {key['expression']}: {key['count']} values from {key['from']}: {values}{more}")
+    if release["selection"]:
+        lines.append(_selection_text(release["selection"]))
     for number in release["numbers"]:
         bounds = ""
         if "bounds" in number:
@@ -225,6 +250,14 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
     if not release["inner_sql"]:
         return [*lines, "  the declared keys are listed: nothing is read, nothing is charged"]
     return [*lines, "  inner SQL (on the private engine):", *(f"    {sql}" for sql in release["inner_sql"])]
+
+
+def _selection_text(selection: dict[str, Any]) -> str:
+    groups = _many(selection["max_groups"], "group")
+    return (
+        f"  keys are shown where more than {selection['threshold']} units have them, noise included; a unit counts for "
+        f"{groups}; truncated geometric noise, epsilon {selection['epsilon']:g}, delta {selection['delta']:g}"
+    )
 
 
 def half_width_text(number: dict[str, Any]) -> str:

@@ -44,7 +44,7 @@ class ReleaseOptions:
     delta        of the selection of keys that aren't public
     min_units    how many units such a key must have
     selection_epsilon  of the selection
-    public_groups      whether all keys must be public
+    strategy           how groups are to be selected
     """
 
     epsilon: Fraction | None
@@ -55,7 +55,7 @@ class ReleaseOptions:
     delta: Fraction | None = None
     min_units: int | None = None
     selection_epsilon: Fraction | None = None
-    public_groups: bool = False
+    strategy: str | None = None
 
 
 def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], tuple[ReleaseOptions, ...]]:
@@ -187,8 +187,9 @@ def _clause(tokens: list[Token], i: int, position: int) -> tuple[ReleaseOptions,
     assert (rows is None or isinstance(rows, int)) and (groups is None or isinstance(groups, int))
     assert (units is None or isinstance(units, int)) and (delta is None or isinstance(delta, Fraction))
     assert selection is None or isinstance(selection, Fraction)
-    public = read.get("group_selection_strategy") is True
-    return ReleaseOptions(epsilon, column, position, rows, groups, delta, units, selection, public), i
+    strategy = read.get("group_selection_strategy")
+    assert strategy is None or isinstance(strategy, str)
+    return ReleaseOptions(epsilon, column, position, rows, groups, delta, units, selection, strategy), i
 
 
 def _closing(tokens: list[Token], opening: int) -> int:
@@ -268,16 +269,17 @@ def _count(value: list[Token]) -> int:
     return int(number)
 
 
-_STRATEGIES = ("PUBLIC_GROUPS", "LAPLACE_THRESHOLD")
+PUBLIC_GROUPS = "PUBLIC_GROUPS"
+_STRATEGIES = (PUBLIC_GROUPS, "LAPLACE_THRESHOLD")
 
 
-def _strategy(value: list[Token]) -> bool:
-    """Whether groups must be public. A threshold may be any: dpsql's is the best known."""
+def _strategy(value: list[Token]) -> str:
+    """Whether groups must be public, or are found by a threshold: which is dpsql's own, the best known."""
     if _text(value).upper() not in _STRATEGIES:
         raise InvalidParameter(
             f"{_text(value)} isn't supported", hint=f"write {' or '.join(_STRATEGIES)}, or leave it out"
         )
-    return _text(value).upper() == _STRATEGIES[0]
+    return _text(value).upper()
 
 
 def _path(value: list[Token]) -> exp.Column:

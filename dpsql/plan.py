@@ -283,6 +283,11 @@ def _selection(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, bases: i
     """The selection of a release's private keys: for as much ε as each basis, unless the query says otherwise."""
     rows, asked = query.rows, query.selection
     assert rows.bound is not None
+    if rows.unit is None and rows.bound.rows > 1:  # a row that counts twice for a key is seen too easily
+        raise UnsupportedQuery(
+            "the query repeats rows and groups them by keys that aren't public",
+            hint="group each side of UNION ALL in a subquery, then combine the results",
+        )
     groups = rows.bound.rows if rows.unit is None or rows.groups[0] is None else min(rows.groups[0], rows.bound.rows)
     share = epsilon / (1 + bases) if asked.epsilon is None or not bases else asked.epsilon
     if bases and share >= epsilon:

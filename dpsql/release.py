@@ -13,7 +13,8 @@ import numpy.typing as npt
 from dpsql.aggregates.aggregate import INT64_MAX, Integers
 from dpsql.aggregates.numbers import largest
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
-from dpsql.plan import BasisPlan, ReleasePlan
+from dpsql.errors import EngineError
+from dpsql.plan import MAX_NUMBERS, BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.privacy.key_selection import KeySelection
 from dpsql.privacy.noise import NoiseSource
@@ -60,11 +61,15 @@ def release(
         selected, counts_of_units = _select(rows, plan.selection, noise)
         noisy[0] = {"units": counts_of_units}
     cells = plan.query.cells * (1 if selected is None else len(selected))
+    if cells * max(1, len(plan.numbers)) > MAX_NUMBERS:
+        raise EngineError(
+            "the query has too many groups", hint="ask for keys that more units have, or fewer aggregates"
+        )
     for bases, rows, query in passes:
         positions = _positions(rows, plan, selected)
         for index in bases:
             noisy[index] = _noisy_parts(plan.bases[index], rows, query, positions, cells, noise)
-    columns = key_columns(plan) if selected is None else _selected_columns(plan, selected)
+    columns = key_columns(plan, selected)
     for index, number in enumerate(plan.numbers):
         basis, parts = plan.bases[number.basis], noisy[number.basis]
         values = number.way.combine(parts, basis.grid)
@@ -220,42 +225,31 @@ def _places(domain: KeyDomain, column: KeyColumn) -> npt.NDArray[np.int64]:
     return place
 
 
-def key_columns(plan: ReleasePlan, sample: int | None = None) -> dict[str, Column]:
-    """The declared keys of every cell, printed from the policy, never from the data.
+def key_columns(
+    plan: ReleasePlan, selected: tuple[Code, ...] | None = None, *, sample: int | None = None
+) -> dict[str, Column]:
+    """The keys of every cell: declared ones are printed from the policy, never from the data; others were selected.
 
     With `sample`, that many rows of keys of the right types, in any combination: for binding.
     """
     columns: dict[str, Column] = {}
-    cells = after = plan.query.cells
+    inside = after = plan.query.cells
+    cells = inside * (1 if selected is None else len(selected))
     for index, key in enumerate(plan.query.keys):
         after //= key.domain.size
         if sample is not None:
             few = _labels(_few(key.domain, sample))
             columns[key_name(index)] = few[np.arange(sample) % len(few)]
-            continue
-        labels = _labels(key.domain)
-        if key.domain.size < cells:
-            labels = labels[(np.arange(cells) // after) % key.domain.size]
-        columns[key_name(index)] = labels
-    return columns
-
-
-def _selected_columns(plan: ReleasePlan, selected: tuple[Code, ...]) -> dict[str, Column]:
-    """The keys of every cell: the declared ones, for each combination of selected ones."""
-    inside = plan.query.cells
-    columns = {}
-    declared = key_columns(plan)
-    for index, key in enumerate(plan.query.keys):
-        if not key.domain.private:
+        elif key.domain.private:
+            assert selected is not None
+            codes = [code[plan.query.private_keys.index(index)] for code in selected]
+            labels = [None if code is None else key.domain.label(code) for code in codes for _ in range(inside)]
+            columns[key_name(index)] = _label_array(key.domain, labels)
+        else:
+            every = _labels(key.domain)
             columns[key_name(index)] = (
-                np.ma.concatenate([declared[key_name(index)]] * len(selected))
-                if selected
-                else (declared[key_name(index)][:0])
+                every if key.domain.size == cells else every[(np.arange(cells) // after) % key.domain.size]
             )
-            continue
-        codes = [code[plan.query.private_keys.index(index)] for code in selected]
-        labels = [None if code is None else key.domain.label(code) for code in codes for _ in range(inside)]
-        columns[key_name(index)] = _label_array(key.domain, labels)
     return columns
 
 

@@ -395,7 +395,7 @@ def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
 
 def _sample(plan: ReleasePlan) -> NoisyRows:
     """At most two rows of a release's types with made-up numbers, for binding."""
-    rows = min(plan.query.cells, 2)
+    rows = 2 if plan.query.private_keys else min(plan.query.cells, 2)
     columns = key_columns(plan, sample=rows)
     for index, number in enumerate(plan.numbers):
         integer = _number_type(number) == "BIGINT"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpsql import aggregates
-from dpsql.errors import NotReleasable
+from dpsql.errors import NotReleasable, UnsupportedQuery
 from dpsql.expressions import Compiler, Shown, Typed, narrow, position_of, refuse, show
 from dpsql.expressions.literals import TEXT, case_when, cast, func, paren
 from dpsql.expressions.narrowing import unparenthesised
-from dpsql.googlesql import ReleaseOptions
+from dpsql.googlesql import PUBLIC_GROUPS, ReleaseOptions
 from dpsql.names import output_name
 from dpsql.policy import Kind, Unit
 from dpsql.privacy.sensitivity import ContributionBound
@@ -149,6 +149,8 @@ class ReleaseBuilder:
         options: ReleaseOptions | None = self.node.meta.get("options")
         if options is not None and options.unit_column is not None:
             self._check_unit(options.unit_column)
+        if options is not None and not private:
+            _check_public(options)
         release = ReleaseQuery(
             self._bounded(options),
             tuple(self.where),
@@ -282,7 +284,7 @@ class ReleaseBuilder:
     def _may_be_private(self) -> bool:
         """Whether keys may be found in the data: the policy grants a δ, and the query doesn't insist on public ones."""
         options: ReleaseOptions | None = self.node.meta.get("options")
-        return self.analyzer.delta is not None and (options is None or not options.public_groups)
+        return self.analyzer.delta is not None and (options is None or options.strategy != PUBLIC_GROUPS)
 
     def _no_row_names(self, resolved: exp.Expr, item: exp.Expr) -> None:
         """A key of a private table has one value for each row of it: better said than that it has no bounds."""
@@ -490,6 +492,21 @@ class ReleaseBuilder:
         else:
             argument = aggregates.named(shape.aggregate).accept(compiler, resolved, compiler.value(resolved))
         return Call(shape.aggregate, Measure(argument, condition, shape.distinct, by_unit, of_unit), Shown(node))
+
+
+def _check_public(options: ReleaseOptions) -> None:
+    """Refuse options that only say something of groups that aren't public."""
+    refused = (
+        (options.min_units, "min_privacy_units_per_group", "filter small groups: HAVING COUNT(*) > 10"),
+        (options.selection_epsilon, "group_selection_epsilon", "leave it out: finding them costs nothing"),
+        (options.strategy not in (None, PUBLIC_GROUPS), f"the strategy {options.strategy}", "write PUBLIC_GROUPS"),
+    )
+    for given, name, hint in refused:
+        if given:
+            raise UnsupportedQuery(
+                f"{name} says nothing here: all groups are declared, and each is shown", hint=hint,
+                position=options.position,
+            )  # fmt: skip
 
 
 def _tuple(compiler: Compiler, node: exp.Tuple, *, null_where_one_is: bool) -> Typed:

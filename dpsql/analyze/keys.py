@@ -47,7 +47,8 @@ def key_of(
     if size is None and (values := _listed(compiler, node, where)):
         typed = replace(typed, set=replace(typed.set.restricted(values), nullable=False))
         size = typed.set.domain_size()
-    if (size is None or size > MAX_CELLS) and private and typed.kind is not Kind.DOUBLE:
+    whole = typed.kind is not Kind.DOUBLE or (typed.set.grain is not None and typed.set.grain.denominator == 1)
+    if (size is None or size > MAX_CELLS) and private and whole:
         return _private_key(compiler, node, text)
     if size is None or size > MAX_CELLS:
         raise _infinite_key(as_key, node, text, typed.set, size)
@@ -70,6 +71,8 @@ def _private_key(compiler: Compiler, node: exp.Expr, text: Shown) -> Key:
     if value_set.kind is Kind.INTEGER and value_set.machine.magnitude > INT64:
         raise refuse(node, f"the group key {text} takes values beyond 64 bits", "group by something smaller")
     step = Fraction(1, 10 ** (value_set.type.scale or 0))
+    if value_set.kind is Kind.DOUBLE and value_set.grain is not None:
+        step = value_set.grain
     domain = KeyDomain(value_set.kind, None, step=step, null=value_set.nullable, private=True)
     raw = (
         isinstance(node, exp.Column) and value_set.kind in (Kind.TEXT, Kind.INTEGER) and node.name not in compiler.moved

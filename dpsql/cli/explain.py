@@ -80,6 +80,11 @@ def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -
     charge = session.plan(sql, given, epsilon=epsilon).plan.charge
     left = session.ledger.remaining(asker, session.policy.budget).epsilon
     numbers = [number for release in facts["releases"] for number in release["numbers"]]
+    if not numbers and charge.epsilon:
+        selections = [release["selection"] for release in facts["releases"] if release["selection"]]
+        scales = tuple(dict.fromkeys(float(s["max_groups"] / s["epsilon"]) for s in selections))
+        queries = None if left is None else left // Fraction(charge.epsilon_units, 10**9)
+        return [Choice(epsilon, "keys", scales, queries=queries)]
     if not numbers:
         raise InvalidParameter(
             "this query reads no private table: its answer is exact and free", hint="run it with dpsql query"

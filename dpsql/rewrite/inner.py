@@ -255,9 +255,9 @@ class _Builder:
         """How many units count for each private key; of a unit for no more keys than the selection allows for."""
         if self._chosen is None:  # each row is a unit of its own, with one key
             return self._by_group(self._values(), self._sum)
-        pairs = ranked_keys(self._chosen, self._tables)
-        renamed = {name: column(key_name(i)) for i, name in enumerate(self._keys)}
-        pairs.set("expressions", [named(c, name) for name, c in renamed.items()] + [column(RANK)])
+        pairs = select_from(ranked_keys(self._chosen, self._tables))
+        names = [named(column(key_name(i)), name) for i, name in enumerate(self._keys)]
+        pairs.set("expressions", [*names, column(RANK)])
         self._kept = exp.LTE(this=column(RANK), expression=exp.Literal.number(self._chosen.groups))
         return self._by_group(select_from(pairs), self._sum)
 

@@ -2,12 +2,12 @@
 
 SELECT note, COUNT(*) FROM people GROUP BY note
 --> 22023 the values of column note of people are private, so they can't be group keys
---> hint: the policy can list tables.people.columns.note.keys, or list them in the query: WHERE note IN ('a', 'b')
+--> hint: the policy can list tables.people.columns.note.keys, or list them in the query: WHERE note IN ('a', 'b'); or the policy can allow keys that aren't public: privacy.delta
 --> at 43: note
 
 SELECT COUNT(*) FROM people GROUP BY note
 --> 22023 the values of column note of people are private, so they can't be group keys
---> hint: the policy can list tables.people.columns.note.keys, or list them in the query: WHERE note IN ('a', 'b')
+--> hint: the policy can list tables.people.columns.note.keys, or list them in the query: WHERE note IN ('a', 'b'); or the policy can allow keys that aren't public: privacy.delta
 --> at 37: note
 
 SELECT income, COUNT(*) FROM people GROUP BY income
@@ -17,7 +17,7 @@ SELECT income, COUNT(*) FROM people GROUP BY income
 
 SELECT serial, COUNT(*) FROM people GROUP BY serial
 --> 22023 the group key serial has no finite set of values: column serial of people has no bounds
---> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
+--> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect; or the policy can allow keys that aren't public: privacy.delta
 --> at 45: serial
 
 SELECT age + 0.3 * income, COUNT(*) FROM people GROUP BY 1
@@ -37,7 +37,7 @@ SELECT ROUND(income, 1), COUNT(*) FROM people GROUP BY 1
 
 SELECT moment, COUNT(*) FROM people GROUP BY moment
 --> 22023 the group key moment has no finite set of values: column moment of people has no bounds
---> hint: the policy can set tables.people.columns.moment.bounds, or clip in the query: WHERE moment BETWEEN DATE '2020-01-01' AND DATE '2029-12-31'
+--> hint: the policy can set tables.people.columns.moment.bounds, or clip in the query: WHERE moment BETWEEN DATE '2020-01-01' AND DATE '2029-12-31'; or the policy can allow keys that aren't public: privacy.delta
 --> at 45: moment
 
 SELECT LOWER(note), COUNT(*) FROM people GROUP BY 1
@@ -62,7 +62,7 @@ SELECT LENGTH(note), COUNT(*) FROM people GROUP BY 1
 
 SELECT YEAR(moment), COUNT(*) FROM people GROUP BY 1
 --> 22023 the group key YEAR(moment) has no finite set of values: column moment of people has no bounds
---> hint: the policy can set tables.people.columns.moment.bounds, or clip in the query: WHERE moment BETWEEN DATE '2020-01-01' AND DATE '2029-12-31'
+--> hint: the policy can set tables.people.columns.moment.bounds, or clip in the query: WHERE moment BETWEEN DATE '2020-01-01' AND DATE '2029-12-31'; or the policy can allow keys that aren't public: privacy.delta
 --> at 12: moment), COUNT(*) FROM people
 
 SELECT serial % 100000000, COUNT(*) FROM people GROUP BY 1

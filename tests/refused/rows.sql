@@ -186,5 +186,5 @@ SELECT age, COUNT(*) FROM people GROUP BY city
 
 SELECT note, COUNT(*) FROM people GROUP BY ALL
 --> 22023 the values of column note of people are private, so they can't be group keys
---> hint: the policy can list tables.people.columns.note.keys, or list them in the query: WHERE note IN ('a', 'b')
+--> hint: the policy can list tables.people.columns.note.keys, or list them in the query: WHERE note IN ('a', 'b'); or the policy can allow keys that aren't public: privacy.delta
 --> at 7: note, COUNT(*) FROM people GRO
