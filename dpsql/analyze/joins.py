@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 
 How = Literal["inner", "left"]
+MAX_SOURCES = 100
+"""Tables and subqueries of one FROM clause: how they are connected is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ class FromClause:
         yield from self.where
 
     def _check_names(self) -> None:
+        if len(self.sources) > MAX_SOURCES:
+            raise refuse(self.sources[MAX_SOURCES].node, f"FROM names more than {MAX_SOURCES} tables", "join fewer")
         names = [source.name for source in self.sources]
         for source in self.sources:
             if names.count(source.name) > 1:
@@ -233,8 +237,9 @@ class FromClause:
         pairs = [p for p in pairs if identical(left, p.left_name, right, p.right_name, types)]
         if right.bound is None:
             for key in self._unique(right):
-                chosen = [p for p in pairs if p.right_name in key]
-                if {p.right_name for p in chosen} == key:
+                stored = {p: right.origins[p.right_name].column for p in pairs}  # whatever they are called here
+                chosen = [p for p, column in stored.items() if column in key]
+                if {stored[p] for p in chosen} == key:
                     return _Connection(tuple(chosen), left.bound)
             return None
         if left.unit is None or right.unit is None:
@@ -246,7 +251,7 @@ class FromClause:
         return self._along_key(left, right, pairs, source) or self._on_unit(left, right, pairs, source)
 
     def _unique(self, right: Rows) -> tuple[frozenset[str], ...]:
-        """The keys of a public relation that are kept unique, as sets of its columns."""
+        """The keys of a public relation that are kept unique, as sets of its table's columns."""
         tables = {origin.table.name.lower() for origin in right.origins.values()}
         return self.analyzer.catalogue.unique.get(tables.pop(), ()) if len(tables) == 1 else ()
 
@@ -267,7 +272,10 @@ class FromClause:
                 assert isinstance(owner, Unit) and parent.bound is not None and child.bound is not None
                 if parent.bound.rows > owner.max_rows:
                     raise self._many_on_both(source)
-                return _Connection(chosen, child.bound, unit_of_right=parent is right and source.how == "inner")
+                bound = child.bound
+                if source.how == "left" and parent is left:  # parents without children count beside all children
+                    bound = replace(bound, rows=parent.bound.rows + bound.rows - 1)
+                return _Connection(chosen, bound, unit_of_right=parent is right and source.how == "inner")
         return None
 
     def _on_unit(self, left: Rows, right: Rows, pairs: list[Pair], source: Source) -> _Connection | None:
@@ -445,7 +453,6 @@ def materialised(relation: Private, analyzer: Analyzer) -> Private:
     columns, sets = {}, {}
     for name, expression in relation.columns.items():
         typed = compiler.value(expression)
-        columns[name] = (typed.sql if typed.raw is None else typed.raw).copy()
-        sets[name] = typed.set
+        columns[name], sets[name] = typed.stored(), typed.set.stored()
     rows = select(relation.rows, columns, sets, tuple(filters(relation, analyzer.today)))
     return replace(relation, rows=rows, columns={c: exp.column(c, quoted=True) for c in columns}, where=())
