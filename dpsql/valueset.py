@@ -92,6 +92,11 @@ class Interval:
     def contains(self, value: Number) -> bool:
         return self.lower <= value <= self.upper
 
+    def moved_into(self, inside: Interval) -> Interval:
+        """Where it comes to lie when each of its points moves to the nearest one inside."""
+        lower = min(max(self.lower, inside.lower), inside.upper)
+        return Interval(lower, max(min(self.upper, inside.upper), lower))
+
     def intersect(self, other: Interval) -> Interval:
         return Interval(max(self.lower, other.lower), min(self.upper, other.upper))
 

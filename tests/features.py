@@ -53,6 +53,7 @@ ELSEWHERE: dict[Feature, str] = {
     ("cast to", kind): f"CAST(n AS {kind})" for kind in ("VARCHAR", "DATETIME", "TIMESTAMP")
 }
 """Types that DuckDB's dialect reads as others: only other dialects have them."""
+_KIND_OF_KEY = "kind of group key"
 _LOST = frozenset("group_concat listagg mod position quantile_cont quantile_disc string_agg xor".split())
 """Functions whose names the parser forgets: they are looked for in the text, over noisy numbers alone."""
 
@@ -176,6 +177,12 @@ def watching() -> Iterator[Watch]:
             patch.stop()
 
 
+def kinds_of_keys(plan: Plan) -> set[Feature]:
+    """What kinds of group keys a statement with this plan has."""
+    used = (feature for release in plan.releases for key in release.query.keys for feature in _of_key(key))
+    return {feature for feature in used if feature[0] == _KIND_OF_KEY}
+
+
 def _of_release(release: ReleasePlan) -> Iterator[Feature]:
     for key in release.query.keys:
         yield from _of_key(key)
@@ -194,7 +201,7 @@ def _of_key(key: Key) -> Iterator[Feature]:
     made_by = "column" if isinstance(root, exp.Column) else _module_of(unparenthesised(root))
     if domain.kind is Kind.BOOLEAN and made_by != "column":
         made_by = "conditions"
-    yield "kind of group key", f"{made_by}: {domain.kind.value}, {form}{', NULL' if domain.null else ''}"
+    yield _KIND_OF_KEY, f"{made_by}: {domain.kind.value}, {form}{', NULL' if domain.null else ''}"
     for node in root.walk():
         if isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)):
             yield "truncation", node.args["unit"].name.lower()

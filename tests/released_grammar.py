@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 KEYS = {
-    "g": ("k", "n // 4", "QUARTER(d)", "n % 3", "CASE WHEN n < 5 THEN 1 ELSE 2 END"),
+    "g": ("k", "n // 4", "QUARTER(d)", "n % 3", "CASE WHEN n < 5 THEN k ELSE 2 END"),
     "h": ("city", "tier", "CASE WHEN n < 3 THEN 'low' WHEN n < 7 THEN 'mid' ELSE 'high' END", "LOWER(tier)"),
     "w": ("DATE_TRUNC('month', d)", "DATE_TRUNC('quarter', d)", "DATE_TRUNC('year', d)"),
     "v": ("b", "n > 5", "bn IS NULL", "k = 1"),
@@ -173,7 +173,7 @@ _WINDOWS = """
 
 DIRECT = (
     "SELECT {keep}, {items} FROM {private} HAVING {some}",
-    "SELECT {keep}, {items} FROM {private} HAVING {some} AND {bool}",
+    "SELECT {keep}, {windows} FROM {private} HAVING {some} AND {bool}",
     "SELECT {keep}, {items}, {a} AS a FROM {private} HAVING {some} ORDER BY {a} DESC, {unique}",
     "SELECT {keep}, {items}, {a} AS b FROM {private} HAVING {some} ORDER BY b, {names} LIMIT 3",
     "SELECT {keep}, {items} FROM {private} HAVING {some} ORDER BY {ordinals} LIMIT 2 OFFSET 1",
@@ -185,12 +185,12 @@ DIRECT = (
 """Statements that aggregate private rows and work with the numbers in the same SELECT."""
 OVER = (
     "SELECT {items} FROM {q}",
-    "SELECT q.*, {items} FROM {q} WHERE {bool}",
+    "SELECT q.*, {windows} FROM {q} WHERE {bool}",
     "SELECT {keep}, {items} FROM {q} WHERE {bool} ORDER BY {r} % 3 NULLS LAST, {unique}",
     "SELECT {keep}, {items} FROM {q} ORDER BY {h} DESC NULLS FIRST, {unique} LIMIT 4",
     "SELECT {keep}, {items} FROM {q} ORDER BY {unique} LIMIT 3 OFFSET 2",
-    "SELECT {keep}, {items} FROM {q} ORDER BY ALL OFFSET 1",
-    "SELECT {keep}, {items} FROM {q} ORDER BY {unique} FETCH FIRST 2 ROWS ONLY",
+    "SELECT {keep}, {items}, {windows} FROM {q} ORDER BY ALL OFFSET 1",
+    "SELECT {keep}, {windows} FROM {q} ORDER BY {unique} FETCH FIRST 2 ROWS ONLY",
     "SELECT DISTINCT {items} FROM {q}",
     "SELECT * FROM {q} WHERE {bool} AND {bool}",
     "SELECT {keep}, {windows} FROM {q}",

@@ -262,3 +262,16 @@ def test_moments_before_the_calendar_are_no_fault(condition: str) -> None:
     made = bench(make_policy(grammar.TABLES), grammar.TYPES, ZeroNoise())
     made.engine.set_rows("t", list(grammar.all_extremes()))
     assert made.ask(f"SELECT COUNT(*) FROM t WHERE {condition}").rows[0][0] >= 0
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("YEAR(d + INTERVAL 9000 YEAR)", 9999), ("YEAR(d - INTERVAL 9000 YEAR)", 1), ("YEAR(d + 3660000)", 9999),
+     ("YEAR(DATE_TRUNC('month', ts - INTERVAL 9000 YEAR))", 1)],
+)  # fmt: skip
+def test_moments_moved_past_the_calendar_stay_at_its_end(value: str, expected: int) -> None:
+    made = bench(make_policy(grammar.TABLES), grammar.TYPES, ZeroNoise())
+    row = dict(zip(grammar.COLUMNS, grammar.modest_row(Random(1)), strict=True))
+    row |= {"d": "DATE '2020-01-05'", "ts": "TIMESTAMP '2020-01-02 03:04:05'"}
+    made.engine.set_rows("t", [tuple(row.values())])
+    assert made.ask(f"SELECT AVG(CLIP({value}, 0, 20000)) AS a FROM t", 10**9).rows == [(expected,)]

@@ -43,6 +43,8 @@ STATEMENTS = (
     "SELECT clinic, COUNT(DISTINCT cost), SUM(DISTINCT cost), AVG(DISTINCT cost) FROM visit GROUP BY clinic",
     "SELECT COUNT(DISTINCT total) FILTER (WHERE status = 'F'), COUNT(*), VARIANCE(DISTINCT total) FROM orders",
     "SELECT qty, COUNT(DISTINCT product) FROM item GROUP BY qty",
+    "SELECT status, COUNT(DISTINCT (priority, day)), COUNT(DISTINCT CASE WHEN day IS NULL THEN NULL ELSE (priority, "
+    "day) END), COUNT_IF(total > 0), SUM(total > 0) FROM orders GROUP BY status",
 )
 JOINS = (
     "SELECT c.segment, COUNT(*), SUM(o.total) FROM customer c JOIN orders o ON c.cust = o.cust GROUP BY c.segment",

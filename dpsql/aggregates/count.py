@@ -1,4 +1,4 @@
-"""COUNT(*), COUNT(x), COUNT_IF(p)."""
+"""COUNT(*), COUNT(x), COUNT(x, y): rows where neither is NULL, COUNT_IF(p)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, one_argument
 from dpsql.aggregates.numbers import as_bigint, row_count, weighted, whole_half_width
-from dpsql.expressions import Compiler, Typed, refuse, show
+from dpsql.expressions import Compiler, Typed
 from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width
 
 
@@ -20,9 +20,15 @@ def _read(node: exp.Expr) -> CallShape:
         return CallShape("count", None, node.this)
     argument = node.this
     if isinstance(argument, exp.Distinct):
+        if len(argument.expressions) > 1 and not argument.args.get("on"):
+            unknown = [exp.Is(this=e.copy(), expression=exp.Null()) for e in argument.expressions]
+            whole = exp.Tuple(expressions=[e.copy() for e in argument.expressions])
+            ifs = [exp.If(this=exp.or_(*unknown, copy=False), true=exp.Null())]
+            return CallShape("count", exp.Case(ifs=ifs, default=whole), distinct=True)
         return one_argument(node, "count", "COUNT")
     if node.args.get("expressions"):
-        raise refuse(node, f"{show(node)} has more than one argument", "write COUNT(*) or COUNT(x)")
+        known = [exp.Not(this=exp.Is(this=e.copy(), expression=exp.Null())) for e in (argument, *node.expressions)]
+        return CallShape("count", None, exp.and_(*known, copy=False))
     if argument is None or isinstance(argument, (exp.Star, exp.Literal, exp.Boolean)):
         return CallShape("count", None)
     return CallShape("count", argument)
@@ -39,7 +45,7 @@ def _part(name: str) -> Way:
     def half_width(scale: Fraction, grid: Grid, level: float) -> float:
         return float(laplace_half_width(scale, level))
 
-    return Way(Basis.ROWS if name == "rows" else Basis.PRESENT, 2.0, combine, half_width)
+    return Way(Basis(name), 2.0, combine, half_width)
 
 
 def _with_values(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
@@ -71,6 +77,7 @@ PRESENT_WAYS = (
     Way(Basis.BERNSTEIN_AND_NULLS, 6.0, _with_values, _half_width_of(3)),
 )
 ROW_WAY = _part("rows")
+UNIT_WAY = _part("units")
 ROWS_FROM_NULLABLE = {
     Basis.ENDPOINTS_AND_NULLS: Way(Basis.ENDPOINTS_AND_NULLS, 6.0, _with_nulls, _half_width_of(3)),
     Basis.BERNSTEIN_AND_NULLS: Way(Basis.BERNSTEIN_AND_NULLS, 8.0, _with_nulls, _half_width_of(4)),

@@ -11,15 +11,16 @@ from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.errors import NotReleasable
-from dpsql.expressions import Compiler, Shown, narrow, position_of, refuse, show
-from dpsql.expressions.literals import cast
+from dpsql.expressions import Compiler, Shown, Typed, narrow, position_of, refuse, show
+from dpsql.expressions.literals import TEXT, case_when, cast, func, paren
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.googlesql import ReleaseOptions
 from dpsql.names import output_name
-from dpsql.policy import Kind
+from dpsql.policy import Kind, Unit
 from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.query import (
     MAX_RELEASES,
+    AskedSelection,
     Call,
     Key,
     Measure,
@@ -30,6 +31,7 @@ from dpsql.query import (
     release_name,
 )
 from dpsql.rows import Rows
+from dpsql.valueset import ValueSet
 
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
@@ -137,7 +139,8 @@ class ReleaseBuilder:
         self.analyzer.releases.append(None)  # type: ignore[arg-type]  # hold the place: subqueries add theirs
         index = len(self.analyzer.releases) - 1
         outer = self._outer(name)
-        if not self.calls and self.node is not self.analyzer.root:
+        private = any(key.domain.private for _, key in self.keys)
+        if not self.calls and not private and self.node is not self.analyzer.root:
             raise refuse(
                 self.node,
                 "a subquery that only lists the groups of a private table would list its public keys",
@@ -153,6 +156,9 @@ class ReleaseBuilder:
             tuple(self.calls),
             None if options is None else options.epsilon,
             tuple(self.intervals),
+            AskedSelection()
+            if options is None
+            else AskedSelection(options.selection_epsilon, options.delta, options.min_units),
         )
         if len(self.keys) > MAX_KEYS:
             message = f"GROUP BY has {len(self.keys)} keys; at most {MAX_KEYS} are allowed"
@@ -267,7 +273,29 @@ class ReleaseBuilder:
         self._no_units(resolved, item, "in GROUP BY")
         if any(resolved == known for known, _ in self.keys):
             return
-        self.keys.append((resolved, key_of(self.compiler, resolved, Shown(item))))
+        self._no_row_names(resolved, item)
+        where = [unparenthesised(condition) for condition in self.scope.source.where]
+        self.keys.append(
+            (resolved, key_of(self.compiler, resolved, Shown(item), where, private=self._may_be_private()))
+        )
+
+    def _may_be_private(self) -> bool:
+        """Whether keys may be found in the data: the policy grants a δ, and the query doesn't insist on public ones."""
+        options: ReleaseOptions | None = self.node.meta.get("options")
+        return self.analyzer.delta is not None and (options is None or not options.public_groups)
+
+    def _no_row_names(self, resolved: exp.Expr, item: exp.Expr) -> None:
+        """A key of a private table has one value for each row of it: better said than that it has no bounds."""
+        origin = self.scope.source.rows.origins.get(resolved.name) if isinstance(resolved, exp.Column) else None
+        if origin is None or origin.table.public or self.compiler.columns[resolved.name].domain_size() is not None:
+            return
+        table, unit = origin.table, origin.table.unit
+        via = unit.via.columns if isinstance(unit, Unit) and unit.via is not None else ()
+        if origin.column in via or any(origin.column in key for key in table.unique):
+            raise refuse(
+                item, f"{origin.column} tells single rows of {table.name} apart, so it can't be a group key",
+                "count them with COUNT(*), or group by something that many rows share", NotReleasable,
+            )  # fmt: skip
 
     # -------------------------------------------------------------------- the outer SELECT
 
@@ -456,6 +484,23 @@ class ReleaseBuilder:
             known = compiler.predicate(exp.Not(this=exp.Is(this=resolved.copy(), expression=exp.Null())))
             condition = known if condition is None else exp.and_(condition, known, copy=False)
         by_unit = shape.distinct and self.scope.source.rows.unit is not None
-        argument = compiler.value(resolved)
-        argument = aggregates.named(shape.aggregate).accept(compiler, resolved, argument)
+        several = resolved.args.get("default") if isinstance(resolved, exp.Case) else resolved
+        if isinstance(several, exp.Tuple) and shape.distinct and shape.aggregate == "count":
+            argument = _tuple(compiler, several, null_where_one_is=several is not resolved)
+        else:
+            argument = aggregates.named(shape.aggregate).accept(compiler, resolved, compiler.value(resolved))
         return Call(shape.aggregate, Measure(argument, condition, shape.distinct, by_unit, of_unit), Shown(node))
+
+
+def _tuple(compiler: Compiler, node: exp.Tuple, *, null_where_one_is: bool) -> Typed:
+    """Several values as one, to count how many different there are.
+
+    COUNT(DISTINCT x, y) leaves out rows where one of them is NULL; COUNT(DISTINCT (x, y)) counts a row value, which is
+    something even if all in it are NULL.
+    """
+    parts = [compiler.value(part) for part in node.expressions]
+    values = func("row", *(part.sql.copy() for part in parts))
+    if not null_where_one_is:
+        return Typed(values, ValueSet(TEXT))
+    known = [exp.Not(this=exp.Is(this=paren(part.sql.copy()), expression=exp.Null())) for part in parts]
+    return Typed(case_when((exp.and_(*known, copy=False), values)), ValueSet(TEXT, nullable=True))

@@ -69,6 +69,32 @@ class _Equality:
         return None
 
 
+def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+    """The conditions that all hold where one does; what all parts of an OR share stands before it.
+
+    (a AND x) OR (a AND y) is a AND (x OR y), NULL or not: Kleene's logic is distributive.
+    """
+    found: list[exp.Expr] = []
+    for term in connector_terms(unparenthesised(condition), exp.And):
+        plain = unparenthesised(term)
+        found += _factored(plain) if isinstance(plain, exp.Or) else [term]
+    return found
+
+
+def _factored(node: exp.Or) -> list[exp.Expr]:
+    parts = [
+        [unparenthesised(t) for t in connector_terms(unparenthesised(part), exp.And)]
+        for part in connector_terms(node, exp.Or)
+    ]
+    shared = [term for term in parts[0] if all(term in part for part in parts[1:])]
+    if not shared:
+        return [node]
+    rest = [[term for term in part if term not in shared] for part in parts]
+    if not all(rest):
+        return shared
+    return [*shared, exp.or_(*(exp.and_(*part) for part in rest))]
+
+
 def read_join(node: exp.Join) -> tuple[How, tuple[exp.Expr, ...], tuple[exp.Identifier, ...]]:
     """How a join joins, its ON conditions, and the columns of USING."""
     words = [str(node.args.get(part) or "").upper() for part in ("method", "side", "kind")]
@@ -87,7 +113,7 @@ def read_join(node: exp.Join) -> tuple[How, tuple[exp.Expr, ...], tuple[exp.Iden
         if value and part not in ("this", "on", "using", "side", "kind"):
             raise refuse(node, f"{show(node).strip()} has an option that isn't supported", "write JOIN … ON a.x = b.x")
     on = node.args.get("on")
-    conditions = () if on is None else tuple(connector_terms(unparenthesised(on), exp.And))
+    conditions = () if on is None else tuple(conjuncts(on))
     using = tuple(node.args.get("using") or ())
     return "left" if words[1] == "LEFT" else "inner", conditions, using
 

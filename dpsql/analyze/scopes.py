@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
 from dpsql.analyze.aggregation import INTERVAL_ENDS, ReleaseBuilder, aggregate_calls, lists_keys
 from dpsql.analyze.filters import compiler_of
 from dpsql.analyze.grouping import UnitGrouping, group_items, is_of_units
-from dpsql.analyze.joins import FromClause, Source, read_join
+from dpsql.analyze.joins import FromClause, Source, conjuncts, read_join
 from dpsql.analyze.relations import (
     Derived,
     Environment,
@@ -27,7 +28,7 @@ from dpsql.analyze.relations import (
 from dpsql.analyze.resolution import Scope
 from dpsql.analyze.subqueries import Subqueries
 from dpsql.analyze.unions import united
-from dpsql.errors import Error, NotReleasable, UnknownTable, UnsupportedQuery
+from dpsql.errors import Error, NotReleasable, UnknownColumn, UnknownTable, UnsupportedQuery
 from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.names import declared_table, output_name, tables_ending
@@ -56,6 +57,7 @@ class Analyzer:
     catalogue: Catalogue
     today: dt.date
     root: exp.Expr
+    delta: Fraction | None = None
     releases: list[ReleaseQuery] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
     public_tables: set[str] = field(default_factory=set)
@@ -175,7 +177,7 @@ class Analyzer:
         """The rows, private or public, that a SELECT reads, and the conditions that are filters."""
         sources = self._sources(node, env)
         where = node.args.get("where")
-        conditions = [] if where is None else connector_terms(unparenthesised(where.this), exp.And)
+        conditions = [] if where is None else conjuncts(where.this)
         if len(sources) == 1 and isinstance(only := sources[0][1], Derived) and only.public is not None:
             return Scope(self.size, only.public, {only.public.alias: only.public.columns}), conditions
         if not any(isinstance(source, Private) for _, source in sources):
@@ -316,7 +318,7 @@ class Analyzer:
     def derived(self, node: exp.Expr, env: Environment) -> exp.Expr:
         """A copy of an expression of a derived scope, its subqueries analysed in their turn."""
         if isinstance(node, (exp.Select, exp.SetOperation)):
-            relation = self.query(node, env)
+            relation = self._uncorrelated(node, env)
             if isinstance(relation, Private):
                 raise self.rows_refused(node, relation)
             return relation.tree
@@ -334,6 +336,29 @@ class Analyzer:
             )  # fmt: skip
         return self._derived_node(node, env)
 
+    def _uncorrelated(self, node: exp.Expr, env: Environment) -> Relation:
+        """A subquery of a scope over public or released rows; told apart where it names a column from around it."""
+        try:
+            return self.query(node, env)
+        except UnknownColumn as error:
+            around = node.parent_select
+            start = None if around is None else around.args.get("from_")
+            places = (
+                []
+                if around is None or start is None
+                else [start.this, *(j.this for j in around.args.get("joins") or [])]
+            )
+            tables = [self.policy.tables.get(t.name.lower()) for t in places if isinstance(t, exp.Table)]
+            columns = {column for table in tables if table is not None for column in table.columns}
+            outside = next((c for c in node.find_all(exp.Column) if c.name.lower() in columns), None)
+            if outside is None or f"column {outside.name} " not in error.message:
+                raise
+            raise refuse(
+                outside, f"a subquery over private rows can't depend on {outside.name} of the row around it",
+                "group it by what it is compared with, in FROM, and join its result: "
+                "(SELECT key, SUM(x) AS s FROM … GROUP BY key HAVING COUNT(*) > 0) AS q",
+            ) from None  # fmt: skip
+
     def _derived_node(self, node: exp.Expr, env: Environment, skip: tuple[str, ...] = ()) -> exp.Expr:
         return rebuilt(node, lambda child: self.derived(child, env), skip)
 
@@ -349,7 +374,7 @@ class Analyzer:
 
     def _private_select(self, node: exp.Select, sources: list[tuple[exp.Expr, Relation]], env: Environment) -> Relation:
         where = node.args.get("where")
-        conditions = [] if where is None else connector_terms(unparenthesised(where.this), exp.And)
+        conditions = [] if where is None else conjuncts(where.this)
         scope, filters = self._from(sources, node.args.get("joins") or [], conditions)
         subqueries = Subqueries(self, scope, env)
         filters = [subqueries.replaced(condition) for condition in filters]

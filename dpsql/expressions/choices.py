@@ -204,8 +204,8 @@ def _clip(compiler: Compiler, node: exp.Expr) -> Typed:
     x, low, high = unified(compiler, node, node.expressions)
     if not x.set.numeric:
         raise refuse(node, f"{show(node)} needs a number, not {x.kind.value}", _CLIP_EXAMPLE)
-    bounds = _moved(x.set.bounds, Interval(low.set.bounds.lower, high.set.bounds.upper))
-    machine = _moved(x.set.machine, Interval(low.set.machine.lower, high.set.machine.upper))
+    bounds = x.set.bounds.moved_into(Interval(low.set.bounds.lower, high.set.bounds.upper))
+    machine = x.set.machine.moved_into(Interval(low.set.machine.lower, high.set.machine.upper))
     new = joined([x.set, low.set, high.set], x.set.type)
     new = replace(
         new, bounds=bounds, machine=machine, values=None, nullable=x.set.nullable, null_key=x.set.null_key
@@ -213,12 +213,6 @@ def _clip(compiler: Compiler, node: exp.Expr) -> Typed:
     below = exp.LT(this=paren(x.sql.copy()), expression=low.sql.copy())
     above = exp.GT(this=paren(x.sql.copy()), expression=high.sql.copy())
     return Typed(case_when((below, low.sql), (above, high.sql), default=x.sql), new)
-
-
-def _moved(old: Interval, inside: Interval) -> Interval:
-    """Where an interval comes to lie when each of its points moves to the nearest one inside."""
-    lower = min(max(old.lower, inside.lower), inside.upper)
-    return Interval(lower, max(min(old.upper, inside.upper), lower))
 
 
 @handles(exp.Greatest, args="this expressions ignore_nulls")

@@ -251,7 +251,7 @@ def _shifted(node: exp.Expr, typed: Typed, low: int, high: int, amount: exp.Expr
         node = exp.Sub() if isinstance(node, exp.Add) else exp.Add()
     raw = binary(node, typed.sql, amount)
     new = ValueSet(
-        typed.set.type, bounds.intersect(full), machine.intersect(full), None, Fraction(unit), typed.set.nullable,
+        typed.set.type, bounds.moved_into(full), machine.moved_into(full), None, Fraction(unit), typed.set.nullable,
         typed.set.null_key,
     )  # fmt: skip
     sql = cast(raw, typed.kind.value.upper())

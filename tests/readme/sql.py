@@ -85,6 +85,14 @@ CLAUSES = (
          f"SELECT n FROM {_Q} WHERE EXISTS (SELECT 1 FROM regions)"),
     ),
     Clause(
+        "a release as a number in a condition on private rows",
+        ("SELECT COUNT(*) FROM people WHERE income > (SELECT AVG(income) FROM people)",),
+    ),
+    Clause(
+        "`UNION ALL` of private rows",
+        ("SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT educ FROM people) AS q",),
+    ),
+    Clause(
         "`UNION`, `INTERSECT`, `EXCEPT` of releases",
         ("SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people WHERE married",
          "SELECT region FROM regions EXCEPT SELECT state FROM regions",
@@ -112,8 +120,14 @@ REFUSED = (
     ("groups that aren't known beforehand", "SELECT income, COUNT(*) FROM people GROUP BY income"),
     ("`ROLLUP`, `CUBE`, `GROUPING SETS`", "SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)"),
     ("a join with a private table", "SELECT COUNT(*) FROM people JOIN regions ON people.age = regions.population"),
-    ("a union of private rows", "SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT educ FROM people) AS q"),
-    ("a subquery in a private condition", "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)"),
+    (
+        "`UNION`, `EXCEPT` of private rows",
+        "SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT educ FROM people) AS q",
+    ),
+    (
+        "a subquery that depends on the private row around it",
+        "SELECT COUNT(*) FROM people AS p WHERE age > (SELECT AVG(age) FROM people AS q WHERE q.race = p.race)",
+    ),
     ("a window over private rows", "SELECT RANK() OVER (ORDER BY age) FROM people"),
     ("`LIMIT`, `DISTINCT` of private rows", "SELECT COUNT(*) FROM (SELECT age FROM people LIMIT 5) AS q"),
     ("sampling", "SELECT COUNT(*) FROM people TABLESAMPLE 10 PERCENT"),

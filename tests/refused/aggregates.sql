@@ -165,16 +165,6 @@ SELECT SUM_NO_OVERFLOW(age) FROM people
 --> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
 --> at 7: SUM_NO_OVERFLOW(age) FROM peop
 
-SELECT COUNT(DISTINCT city, age) FROM people
---> 0A000 COUNT(DISTINCT …) has more than one argument
---> hint: write COUNT(DISTINCT x)
---> at 7: COUNT(DISTINCT city, age) FROM
-
-SELECT COUNT(city, age) FROM people
---> 0A000 COUNT(city, age) has more than one argument
---> hint: write COUNT(*) or COUNT(x)
---> at 7: COUNT(city, age) FROM people
-
 SELECT SUM(age ORDER BY income) FROM people
 --> 0A000 SUM(age ORDER BY income) isn't supported
 --> hint: write SUM(expression)

@@ -1,4 +1,4 @@
--- the sums of each part and supplier are a subquery in FROM, grouped by both and joined
+-- the sums of each part and supplier are a subquery in FROM, grouped by both and joined; hint: group it by what it is compared with, in FROM, and join its result: (SELECT key, SUM(x) AS s FROM … GROUP BY key HAVING COUNT(*) > 0) AS q
 SELECT s_name, s_address
 FROM supplier, nation
 WHERE s_suppkey IN (
