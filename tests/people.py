@@ -105,7 +105,7 @@ def united(*databases: Database) -> dict[str, list[Sequence[str]]]:
 
 
 _CUSTOMER = {
-    "nation": ("1", "2", "3", "9", "NULL"), "segment": ("'A'", "'B'", "NULL", "'zz'"),
+    "nation": ("1", "2", "3", "9", "NULL"), "segment": ("'A'", "'B'", "NULL", "'EU'"),
     "balance": ("NULL", "'NaN'::DOUBLE", "100", "110", "105.5", "1e308", "'-Infinity'::DOUBLE"),
 }  # fmt: skip
 _ORDER = {

@@ -51,7 +51,8 @@ def _forms(rows: Rows) -> Iterator[str]:
         case Join():
             yield f"{form.kind} Join with {'public' if form.right.bound is None else 'private'} rows"
         case Mark():
-            yield f"{'IN' if form.value is not None else 'EXISTS'} {'public' if form.right.bound is None else 'private'}"
+            word = "IN" if form.value is not None else "EXISTS"
+            yield f"{word} {'public' if form.right.bound is None else 'private'}"
     for name in ("source", "left", "right"):
         if hasattr(form, name):
             yield from _forms(getattr(form, name))

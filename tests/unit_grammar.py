@@ -160,11 +160,13 @@ class Grammar:
 
     def _join(self, rows: Rows, depth: int) -> None:
         """Another source on the unit, along a foreign key, or on a public key."""
-        keys = [(c, {"product": "product", "nation": "nation"}[rows.columns[c]]) for c in rows.of("product", "nation")]
+        keys = [(c, rows.columns[c]) for c in rows.of("product", "nation")]
+        keys += [(c, "nation") for c in rows.of("text") if self._chance(0.2)]  # a key of another type
         if keys and self._chance(0.5):
             column, table = self._pick(keys)
             other = self._public(table)
-            pairs = [(column, self._pick(other.of(table) or other.of("label")))]
+            same = other.of("label") if rows.columns[column] == "text" else other.of(table)
+            pairs = [(column, self._pick(same))]
             single = rows.single
         else:
             other = self._source(depth - 1)
@@ -231,7 +233,10 @@ class Grammar:
             return self._table()
         keys = [self._pick(units)]
         others = [c for c in rows.of("text", "few", "other", "unit", "order", "line") if c not in keys]
-        if others and self._chance(0.4):
+        again = [c for c in rows.of("other", "unit") if c not in keys]
+        if again and self._chance(0.4):
+            keys += again
+        elif others and self._chance(0.4):
             keys += self.random.sample(others, min(len(others), self.random.randint(1, 2)))
         columns = {self._name("k"): "other" if rows.columns[key] == "unit" and i else rows.columns[key]
                    for i, key in enumerate(keys)}  # fmt: skip
