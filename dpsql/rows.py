@@ -76,8 +76,9 @@ class Select:
 class Join:
     """Pairs of rows with equal values in the pairs of columns `on`, for which `condition` holds.
 
-    left   keeps the left rows without a partner
-    names  what the right's columns are called in the join; the left's keep their names
+    left      keeps the left rows without a partner
+    names     what the right's columns are called in the join; the left's keep their names
+    repeated  the sides whose rows may stand in several pairs
     """
 
     left: Rows
@@ -86,6 +87,7 @@ class Join:
     on: tuple[tuple[str, str], ...]
     names: Mapping[str, str]
     condition: exp.Expr | None = None
+    repeated: frozenset[Literal["left", "right"]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -296,6 +298,7 @@ def join(
     *,
     bound: ContributionBound | None,
     unit_of_right: bool = False,
+    repeated: frozenset[Literal["left", "right"]] = frozenset(),
 ) -> tuple[Rows, Mapping[str, str]]:
     """The join of two relations, and what the right's columns are called in it."""
     names: dict[str, str] = {}
@@ -304,7 +307,7 @@ def join(
     added = {names[name]: replace(s, nullable=True) if kind == "left" else s for name, s in right.sets.items()}
     unit = names[right.unit] if unit_of_right and right.unit is not None else left.unit
     joined = Rows(
-        Join(left, right, kind, on, names),
+        Join(left, right, kind, on, names, repeated=repeated),
         {**left.sets, **added},
         {**left.origins, **{names[name]: origin for name, origin in right.origins.items()}},
         unit,
@@ -377,6 +380,30 @@ def with_constant(source: Rows, name: str, kind: ColumnType, sql_type: str) -> R
             sets={**source.sets, name: value_set},
         )  # fmt: skip
     return replace(source, form=Constants(source, types), sets={**source.sets, name: value_set})
+
+
+def stands_once(rows: Rows, scan: Scan) -> bool:
+    """Whether no row of a table stands in several rows of a relation that has columns of it."""
+    form = rows.form
+    match form:
+        case Scan():
+            return True
+        case Join():
+            in_left = any(origin.scan is scan for origin in form.left.origins.values())
+            side: Literal["left", "right"] = "left" if in_left else "right"
+            return side not in form.repeated and stands_once(form.left if in_left else form.right, scan)
+        case Mark():
+            return stands_once(form.left, scan)
+        case Select() | Constants():
+            return stands_once(form.source, scan)
+        case Grouped():
+            names = {key.name for key in form.keys.values() if isinstance(key, exp.Column)}
+            stored = {name for name, origin in form.source.origins.items() if origin.scan is scan}
+            others = (
+                names - stored
+            )  # one that holds the unit is the same in all of a row's groups, a second may be NULL
+            return len(names) == len(form.keys) and len(others) <= 1 and others <= form.source.own
+    return False
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:

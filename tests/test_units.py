@@ -327,6 +327,18 @@ def test_a_contradiction_leaves_a_column_its_type() -> None:
     assert [row[0] for row in made.ask("SELECT k, COUNT(*) FROM t WHERE k BETWEEN 2 AND 4 GROUP BY k").rows] == [5]
 
 
+def test_children_of_one_parent_are_not_paired_with_each_other(recording: Bench) -> None:
+    """As many pairs as their number squared would take a time that tells."""
+    on = "ON {0}.order_id = p.order_id AND {0}.line = p.line"
+    sql = f"SELECT COUNT(*) FROM refund a JOIN payment p {on.format('a')} JOIN {{}} AS b {on.format('b')}"
+    with pytest.raises(Error, match="both have many rows of one unit"):
+        recording.ask(sql.format("refund"))
+    one = ("SELECT COUNT(*) FROM (SELECT cust, p.order_id, p.line FROM refund a JOIN payment p "
+           f"{on.format('a')} JOIN orders ON id = p.order_id GROUP BY cust, p.order_id, p.line) AS p "
+           f"JOIN refund AS b {on.format('b')}")  # fmt: skip
+    recording.ask(one)
+
+
 def test_parents_without_children_count_beside_the_children(exact: Bench) -> None:
     """As many rows as a unit within its bounds can have count in full."""
     payments = [["1", str(line), "10"] for line in range(4)]

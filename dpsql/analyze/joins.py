@@ -27,7 +27,7 @@ from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.policy import ForeignKey, Policy, Unit
 from dpsql.privacy.sensitivity import ContributionBound
-from dpsql.rows import Join, Rows, identical, join, renamed, select
+from dpsql.rows import Join, Rows, identical, join, renamed, select, stands_once
 
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
@@ -285,7 +285,7 @@ class FromClause:
         """A join of child and parent along the foreign key that leads to the unit.
 
         A row of the child has one parent at most, so the pairs are as many as the child's rows, unless the parent's
-        rows stand in the other relation several times.
+        rows stand in the other relation several times: then they are refused.
         """
         assert left.bound is not None and right.bound is not None
         for child, parent in ((right, left), (left, right)):
@@ -296,12 +296,16 @@ class FromClause:
                     continue
                 owner = self.analyzer.policy.tables[key.parent].unit
                 assert isinstance(owner, Unit) and parent.bound is not None and child.bound is not None
-                if parent.bound.rows > owner.max_rows:
+                origin = parent.origins[chosen[0].left_name if parent is left else chosen[0].right_name]
+                if parent.bound.rows > owner.max_rows or not stands_once(parent, origin.scan):
                     raise self._many_on_both(source)
                 bound = child.bound
                 if source.how == "left" and parent is left:  # parents without children count beside all children
                     bound = replace(bound, rows=parent.bound.rows + bound.rows - 1)
-                return _Connection(chosen, bound, unit_of_right=parent is right and source.how == "inner")
+                return _Connection(
+                    chosen, bound, parent is right and source.how == "inner",
+                    frozenset({"left" if parent is left else "right"}),
+                )  # fmt: skip
         return None
 
     def _on_unit(self, left: Rows, right: Rows, pairs: list[Pair], source: Source) -> _Connection | None:
@@ -312,7 +316,9 @@ class FromClause:
         if min(left.bound.rows, right.bound.rows) > 1:
             raise self._many_on_both(source)
         weighted = left.bound.weighted or right.bound.weighted
-        return _Connection((chosen,), ContributionBound(left.bound.rows * right.bound.rows, weighted))
+        bound = ContributionBound(left.bound.rows * right.bound.rows, weighted)
+        repeated: Literal["left", "right"] = "left" if right.bound.rows > 1 else "right"
+        return _Connection((chosen,), bound, repeated=frozenset({repeated} if bound.rows > 1 else ()))
 
     def _many_on_both(self, source: Source) -> Exception:
         unit = _unit_column(source.name, source.relation.columns, source.relation.rows)
@@ -330,7 +336,7 @@ class FromClause:
         on = tuple((p.left_name, p.right_name) for p in connection.pairs)
         joined, names = join(
             self.joined.rows, right.rows, kind, on,
-            bound=connection.bound, unit_of_right=connection.unit_of_right,
+            bound=connection.bound, unit_of_right=connection.unit_of_right, repeated=connection.repeated,
         )  # fmt: skip
         self.used |= {id(p.node) for p in connection.pairs}
         columns = {name: renamed(c, names) for name, c in right.columns.items()}
@@ -432,6 +438,7 @@ class _Connection:
     pairs: tuple[Pair, ...]
     bound: ContributionBound
     unit_of_right: bool = False
+    repeated: frozenset[Literal["left", "right"]] = frozenset()
 
 
 def connects_units(left: Rows, right: Rows, pairs: list[Pair], policy: Policy) -> bool:
