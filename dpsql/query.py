@@ -17,6 +17,8 @@ from dpsql.valueset import EPOCH, Literal, ValueSet
 
 MAX_RELEASES = 50
 """SELECTs of one statement that aggregate private rows."""
+MAX_CONSTANTS = 50
+"""Subqueries of one statement that stand for one value: each is bound by itself."""
 
 
 @dataclass(frozen=True, slots=True)

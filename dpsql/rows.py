@@ -13,12 +13,13 @@ public relation looks at one private row. So removing a unit removes its rows of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Grid
+from dpsql.errors import UnsupportedQuery
 from dpsql.expressions import Typed
 from dpsql.policy import Column, ColumnType, Kind, Policy, Table, Unit
 from dpsql.privacy.sensitivity import ContributionBound
@@ -75,8 +76,9 @@ class Select:
 class Join:
     """Pairs of rows with equal values in the pairs of columns `on`, for which `condition` holds.
 
-    left   keeps the left rows without a partner
-    names  what the right's columns are called in the join; the left's keep their names
+    left      keeps the left rows without a partner
+    names     what the right's columns are called in the join; the left's keep their names
+    repeated  the sides whose rows may stand in several pairs
     """
 
     left: Rows
@@ -85,6 +87,7 @@ class Join:
     on: tuple[tuple[str, str], ...]
     names: Mapping[str, str]
     condition: exp.Expr | None = None
+    repeated: frozenset[Literal["left", "right"]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +102,7 @@ class Total:
     """What a unit's rows come to: of those that pass `condition` (None: all), over the values of `argument`.
 
     count  how many there are, or have a value, or how many `distinct` values
-    sum    of integers on `grid`, exact; avg: that divided by how many have a value
+    sum    of integers on `grid`, exact; a `whole` number of 64 bits, or DOUBLE; avg: divided by how many have a value
     min    and max, of clipped values
 
     Nothing else: each is the same whatever the order of the rows (PROOFS P16).
@@ -110,6 +113,7 @@ class Total:
     condition: exp.Expr | None
     distinct: bool
     grid: Grid | None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,6 +169,9 @@ class Chosen:
     groups: int
 
 
+MAX_FORMS = 150
+"""Of one relation: its SQL has so many subqueries, some of them several times."""
+
 Form = Scan | Select | Join | Union | Grouped | Mark | Constants | Chosen
 
 
@@ -182,6 +189,7 @@ class Rows:
     tables   the private tables that it reads
     moved    the columns whose values are moved into their value set also where they are group keys, since the set is
              what a unit's rows come to if they are as few as its bound says (PROOFS W6)
+    size     how many forms its tree has: a subquery that is named twice stands in it twice
     """
 
     form: Form
@@ -194,6 +202,16 @@ class Rows:
     tables: tuple[Table, ...]
     groups: tuple[int | None, int | None] = (None, None)
     moved: frozenset[str] = frozenset()
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        size = 1 + sum(rows.size for rows in _read(self.form))
+        object.__setattr__(self, "size", size)
+        if size > MAX_FORMS:
+            raise UnsupportedQuery(
+                f"the query reads more than {MAX_FORMS} tables and subqueries, counting those named twice as two",
+                hint="ask for less at a time",
+            )
 
     @property
     def name(self) -> str:
@@ -204,6 +222,18 @@ class Rows:
         """The table and the column that a column comes from, for messages."""
         origin = self.origins.get(column)
         return (self.name, column) if origin is None else (origin.table.name, origin.column)
+
+
+def _read(form: Form) -> tuple[Rows, ...]:
+    """The relations that a form reads."""
+    match form:
+        case Scan():
+            return ()
+        case Union():
+            return form.branches
+        case Join() | Mark():
+            return form.left, form.right
+    return (form.source,)
 
 
 def scan(table: Table, policy: Policy, catalogue: Catalogue) -> Rows:
@@ -268,6 +298,7 @@ def join(
     *,
     bound: ContributionBound | None,
     unit_of_right: bool = False,
+    repeated: frozenset[Literal["left", "right"]] = frozenset(),
 ) -> tuple[Rows, Mapping[str, str]]:
     """The join of two relations, and what the right's columns are called in it."""
     names: dict[str, str] = {}
@@ -276,7 +307,7 @@ def join(
     added = {names[name]: replace(s, nullable=True) if kind == "left" else s for name, s in right.sets.items()}
     unit = names[right.unit] if unit_of_right and right.unit is not None else left.unit
     joined = Rows(
-        Join(left, right, kind, on, names),
+        Join(left, right, kind, on, names, repeated=repeated),
         {**left.sets, **added},
         {**left.origins, **{names[name]: origin for name, origin in right.origins.items()}},
         unit,
@@ -284,7 +315,7 @@ def join(
         left.own | {names[name] for name in right.own},
         bound,
         left.tables + right.tables,
-        right.groups if right.bound is not None and bound == right.bound else left.groups,
+        next((rows.groups for rows in (right, left) if rows.bound is not None and bound == rows.bound), (None, None)),
         left.moved | {names[name] for name in right.moved},
     )
     return joined, names
@@ -316,14 +347,17 @@ def grouped(
     source: Rows, where: tuple[exp.Expr, ...], keys: Mapping[str, exp.Expr], totals: Mapping[str, Total],
     sets: Mapping[str, ValueSet],
 ) -> Rows:  # fmt: skip
-    """One row for each unit, or for each unit and further keys: then at most as many as the unit has rows."""
+    """One row for each unit, or for each unit and further keys: then at most as many as the unit has rows.
+
+    Another column that holds the unit is a further key too: after an outer join it is NULL in some rows of a unit.
+    """
     names = {name: key.name for name, key in keys.items() if isinstance(key, exp.Column)}
     unit = next(name for name, old in names.items() if old in source.own)
     units = frozenset(name for name, old in names.items() if old in source.units)
     own = frozenset(name for name, old in names.items() if old in source.own)
     origins = {name: source.origins[old] for name, old in names.items() if old in source.origins}
     assert source.bound is not None
-    alone = ContributionBound(1) if own == frozenset(keys) else replace(source.bound, weighted=True, groups=None)
+    alone = ContributionBound(1) if len(keys) == 1 else replace(source.bound, weighted=True, groups=None)
     return replace(
         source, form=Grouped(source, where, keys, totals), sets=sets, origins=origins, unit=unit, units=units, own=own,
         bound=alone, groups=(None, None), moved=frozenset(totals),
@@ -346,6 +380,30 @@ def with_constant(source: Rows, name: str, kind: ColumnType, sql_type: str) -> R
             sets={**source.sets, name: value_set},
         )  # fmt: skip
     return replace(source, form=Constants(source, types), sets={**source.sets, name: value_set})
+
+
+def stands_once(rows: Rows, scan: Scan) -> bool:
+    """Whether no row of a table stands in several rows of a relation that has columns of it."""
+    form = rows.form
+    match form:
+        case Scan():
+            return True
+        case Join():
+            in_left = any(origin.scan is scan for origin in form.left.origins.values())
+            side: Literal["left", "right"] = "left" if in_left else "right"
+            return side not in form.repeated and stands_once(form.left if in_left else form.right, scan)
+        case Mark():
+            return stands_once(form.left, scan)
+        case Select() | Constants():
+            return stands_once(form.source, scan)
+        case Grouped():
+            names = {key.name for key in form.keys.values() if isinstance(key, exp.Column)}
+            stored = {name for name, origin in form.source.origins.items() if origin.scan is scan}
+            others = (
+                names - stored
+            )  # one that holds the unit is the same in all of a row's groups, a second may be NULL
+            return len(names) == len(form.keys) and len(others) <= 1 and others <= form.source.own
+    return False
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:

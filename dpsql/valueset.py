@@ -233,6 +233,8 @@ class ValueSet:
         values = self.values
         if values is not None and self.kind is not Kind.TEXT:
             values = tuple(v for v in values if v is not None and bounds.contains(number(v)))
+            if self.values and not values:
+                return self
         return replace(self, bounds=bounds, machine=machine, values=values)
 
     def restricted(self, allowed: tuple[Literal, ...]) -> ValueSet:
@@ -263,6 +265,10 @@ class ValueSet:
         step = natural_grain(self.type)
         whole = step is None or number(value) % step == 0
         return whole and self.bounds.contains(number(value)) and self.machine.contains(number(value))
+
+    def stored(self) -> ValueSet:
+        """This set as that of a column that holds the values: there a NULL has a type like any other value."""
+        return replace(self, values=None) if self.values == () else self
 
     def not_null(self) -> ValueSet:
         return replace(self, nullable=False, null_key=False)

@@ -42,6 +42,22 @@ TABLES = """  customer:
       cust: {type: integer}
       clinic: {type: text, keys: [X, Y, Z]}
       cost: {type: integer, bounds: [100, 110], nullable: true}
+  payment:
+    source: t.parquet
+    unit: {via: {order_id: orders.id}, max_rows: 4}
+    primary_key: [order_id, line]
+    columns:
+      order_id: {type: integer}
+      line: {type: integer}
+      amount: {type: double, bounds: [0, 100], nullable: true}
+  refund:
+    source: t.parquet
+    unit: {via: {order_id: payment.order_id, line: payment.line}, max_rows: 2}
+    columns:
+      order_id: {type: integer}
+      line: {type: integer}
+      why: {type: text, keys: [late, broken, null]}
+      share: {type: integer, bounds: [0, 9]}
   product:
     source: cities.csv
     public: true
@@ -63,6 +79,8 @@ TYPES = {
                "priority": "INTEGER"},
     "item": {"order_id": "BIGINT", "product": "BIGINT", "qty": "INTEGER", "price": "DECIMAL(10,2)"},
     "visit": {"cust": "BIGINT", "clinic": "VARCHAR", "cost": "BIGINT"},
+    "payment": {"order_id": "BIGINT", "line": "INTEGER", "amount": "DOUBLE"},
+    "refund": {"order_id": "BIGINT", "line": "SMALLINT", "why": "VARCHAR", "share": "INTEGER"},
 }  # fmt: skip
 PUBLIC = {
     "product": "SELECT * FROM (VALUES (1::BIGINT, 'pen', 2.5), (2, 'ink', 1.0), (3, 'pen', NULL)) AS v(id, kind, mass)",
@@ -87,7 +105,7 @@ def united(*databases: Database) -> dict[str, list[Sequence[str]]]:
 
 
 _CUSTOMER = {
-    "nation": ("1", "2", "3", "9", "NULL"), "segment": ("'A'", "'B'", "NULL", "'zz'"),
+    "nation": ("1", "2", "3", "9", "NULL"), "segment": ("'A'", "'B'", "NULL", "'EU'"),
     "balance": ("NULL", "'NaN'::DOUBLE", "100", "110", "105.5", "1e308", "'-Infinity'::DOUBLE"),
 }  # fmt: skip
 _ORDER = {
@@ -99,6 +117,8 @@ _ITEM = {
     "product": ("1", "2", "3", "77", "NULL"), "qty": ("1", "10", "-2147483648", "4", "NULL"),
     "price": ("NULL", "0", "100", "12.34", "99999999.99"),
 }  # fmt: skip
+_PAYMENT = {"amount": ("0", "100", "12.5", "NULL", "1e308", "'NaN'::DOUBLE")}
+_REFUND = {"why": ("'late'", "'broken'", "NULL", "'?'"), "share": ("0", "9", "4", "NULL", "-2147483648")}
 _VISIT = {"clinic": ("'X'", "'Y'", "'Z'", "NULL", "'W'"), "cost": ("NULL", "100", "110", "9223372036854775807", "105")}
 
 
@@ -111,11 +131,14 @@ def person(random: Random, cust: int, *, most: int = 6, modest: bool = False) ->
     orders = range(random.choice((0, 1, 2, most) if not modest else (0, 1, 2)))
     ids = [cust * 1000 + i for i in orders]
     unit = str(cust)
+    payments = [(str(i), str(line)) for i in ids for line in range(random.choice((0, 1, 1, most)))]
     return {
         "customer": [[unit, *_row(random, _CUSTOMER)] for _ in range(1 if modest else random.choice((0, 1, 1, most)))],
         "orders": [[str(i), unit, *_row(random, _ORDER)] for i in ids],
         "item": [[str(i), *_row(random, _ITEM)] for i in ids for _ in range(random.choice((0, 1, 2, most)))],
         "visit": [[unit, *_row(random, _VISIT)] for _ in range(random.choice((0, 1, 3, most)))],
+        "payment": [[*key, *_row(random, _PAYMENT)] for key in payments],
+        "refund": [[*key, *_row(random, _REFUND)] for key in payments for _ in range(random.choice((0, 0, 1, 2)))],
     }
 
 
@@ -126,6 +149,8 @@ def strays(random: Random) -> dict[str, list[list[str]]]:
         "orders": [["-1", "NULL", *_row(random, _ORDER)], ["-2", "NULL", *_row(random, _ORDER)]],
         "item": [[i, *_row(random, _ITEM)] for i in ("NULL", "-1", "-3", "-3")],
         "visit": [["NULL", *_row(random, _VISIT)] for _ in range(3)],
+        "payment": [["-1", "1", *_row(random, _PAYMENT)], ["-9", "1", *_row(random, _PAYMENT)]],
+        "refund": [[i, line, *_row(random, _REFUND)] for i, line in (("-1", "1"), ("-9", "1"), ("NULL", "0"))],
     }
 
 

@@ -265,6 +265,125 @@ def test_what_the_engine_keeps_unique_needs_no_weights() -> None:
     compare_neighbours(made, joined, MODEST, [{**victim, "orders": [ORDER] * 9}])
 
 
+def test_two_columns_that_hold_the_unit_make_several_groups_of_it(recording: Bench) -> None:
+    """After an outer join one is NULL in some of its rows."""
+    sql = (
+        "SELECT COUNT(*) FROM (SELECT o.cust AS a, s.cust AS b FROM orders o LEFT JOIN "
+        "(SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust) AS s ON s.cust = o.cust AND o.priority > 2 "
+        "GROUP BY o.cust, s.cust) AS q"
+    )
+    compare_neighbours(recording, sql, MODEST, [{"orders": [ORDER, ["8", *ORDER[1:5], "1"]]}])
+
+
+def test_a_column_called_like_a_key_is_none() -> None:
+    made = people(RecordingNoise(), unique={"customer": (frozenset({"cust"}),)})
+    sql = "SELECT COUNT(*) FROM customer c LEFT JOIN (SELECT {} FROM nation WHERE key > 0) AS n ON n.{} = c.{}"
+    with pytest.raises(Error, match="the whole of its key"):
+        made.ask(sql.format("region AS key", "key", "segment"))
+    compare_neighbours(made, sql.format("key AS k", "k", "nation"), MODEST, [{"customer": [["99", "1", "'A'", "110"]]}])
+
+
+HEAVY = {"orders": [ORDER] * 100, "customer": [["99", "1", "'A'", "110"]] * 8}
+
+
+@pytest.mark.parametrize("total", [
+    "AVG(CASE WHEN priority > 2 THEN 3000000000000000000000000000000000000 "
+    "ELSE 3000000000000000000000000000000000001 END)",
+    "SUM(CASE WHEN priority > 0 THEN 2500000000000000000 ELSE 0 END)",
+    "SUM(CASE WHEN priority > 0 THEN -2500000000000000000 ELSE 0 END)",
+])  # fmt: skip
+@pytest.mark.parametrize("use", ["COUNT(*) FILTER (WHERE s > 1.5)", "COUNT(*) FILTER (WHERE s + 1 > 3)", "AVG(s)"])
+def test_no_units_total_overflows(recording: Bench, total: str, use: str) -> None:
+    """An error that one unit's rows make would tell that they exist (PROOFS P15)."""
+    sql = f"SELECT {use} FROM (SELECT cust, {total} AS s FROM orders GROUP BY cust) AS q"
+    compare_neighbours(recording, sql, MODEST, [HEAVY])
+    both = f"SELECT {use} FROM (SELECT cust, product AS s FROM item JOIN orders ON id = order_id UNION ALL "
+    try:
+        recording.session.plan(f"{both} SELECT cust, {total} FROM orders GROUP BY cust) AS q")
+    except Error as error:
+        assert "bounds" in str(error)
+    else:
+        compare_neighbours(recording, f"{both} SELECT cust, {total} FROM orders GROUP BY cust) AS q", MODEST, [HEAVY])
+
+
+@pytest.mark.parametrize("rows", [
+    "SELECT NULL AS x, status FROM orders UNION ALL SELECT NULL, clinic FROM visit",
+    "SELECT cust, MAX(NULL) AS x, status FROM orders GROUP BY cust, status",
+    "SELECT x, segment AS status FROM customer LEFT JOIN (SELECT cust, NULL AS x FROM orders GROUP BY cust) AS o "
+    "USING (cust)",
+])  # fmt: skip
+@pytest.mark.parametrize("condition", ["x > 'F'", "x = status", "x > DATE '2020-01-01'", "COALESCE(x, status) = 'F'"])
+def test_a_column_without_values_has_a_type(exact: Bench, rows: str, condition: str) -> None:
+    """Compared with a value of another it would be cast, which fails where there is a row."""
+    with pytest.raises(Error, match="integer"):
+        exact.ask(f"SELECT COUNT(*) FROM ({rows}) AS q WHERE {condition}")
+
+
+def test_a_contradiction_leaves_a_column_its_type() -> None:
+    table = "  t: {source: t.parquet, unit: row, columns: {k: {type: integer, keys: [1, 5]}, s: {type: text}}}\n"
+    made = bench(make_policy(table), {"t": {"k": "BIGINT", "s": "VARCHAR"}}, ZeroNoise())
+    with pytest.raises(Error, match="compares text with integer"):
+        made.ask("SELECT COUNT(*) FROM t WHERE k BETWEEN 2 AND 4 AND k = s")
+    assert [row[0] for row in made.ask("SELECT k, COUNT(*) FROM t WHERE k BETWEEN 2 AND 4 GROUP BY k").rows] == [5]
+
+
+def test_children_of_one_parent_are_not_paired_with_each_other(recording: Bench) -> None:
+    """As many pairs as their number squared would take a time that tells."""
+    on = "ON {0}.order_id = p.order_id AND {0}.line = p.line"
+    sql = f"SELECT COUNT(*) FROM refund a JOIN payment p {on.format('a')} JOIN {{}} AS b {on.format('b')}"
+    with pytest.raises(Error, match="both have many rows of one unit"):
+        recording.ask(sql.format("refund"))
+    one = ("SELECT COUNT(*) FROM (SELECT cust, p.order_id, p.line FROM refund a JOIN payment p "
+           f"{on.format('a')} JOIN orders ON id = p.order_id GROUP BY cust, p.order_id, p.line) AS p "
+           f"JOIN refund AS b {on.format('b')}")  # fmt: skip
+    recording.ask(one)
+
+
+def test_parents_without_children_count_beside_the_children(exact: Bench) -> None:
+    """As many rows as a unit within its bounds can have count in full."""
+    payments = [["1", str(line), "10"] for line in range(4)]
+    set_database(exact, {"orders": [["1", *ORDER[1:]]], "payment": payments,
+                         "refund": [["1", "1", "'late'", "3"]] * 2})  # fmt: skip
+    sql = "SELECT COUNT(*), SUM(share) FROM payment p LEFT JOIN refund r ON r.order_id = p.order_id AND r.line = p.line"
+    assert exact.ask(sql, 10**9).rows == [(5, 6)]
+
+
+@pytest.mark.parametrize("sql", [
+    "WITH nation AS (SELECT * FROM nation) SELECT COUNT(*) FROM customer WHERE nation = (SELECT MIN(key) FROM nation)",
+    "WITH q AS (SELECT COUNT(*) AS n FROM orders) SELECT COUNT(*) FROM orders WHERE total > "
+    "(WITH q AS (SELECT AVG(total) AS n FROM orders) SELECT n FROM q) AND total > (SELECT n FROM q)",
+    "SELECT SUM(x) FROM (SELECT o.*, c.balance AS x FROM customer c JOIN orders o USING (cust)) AS q",
+    "SELECT AVG(n_1), AVG(n) FROM (SELECT * FROM (SELECT cust, SUM(priority) AS n FROM orders GROUP BY cust) "
+    "AS a JOIN (SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust) AS b USING (cust)) AS q",
+    "SELECT SUM(z) FROM (SELECT * FROM customer JOIN (SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust) AS o "
+    "USING (cust)) AS q(u, v, w, x, z)",
+])  # fmt: skip
+def test_names_mean_what_duckdb_takes_them_for(exact: Bench, sql: str) -> None:
+    _agree(exact, sql, MODEST)
+
+
+@pytest.mark.parametrize("step", [
+    "SELECT * FROM {0} UNION ALL SELECT * FROM {0}",
+    "SELECT a.cust, MAX(b.n) AS n FROM {0} AS a JOIN {0} AS b USING (cust) GROUP BY a.cust",
+    "SELECT * FROM {0} WHERE cust IN (SELECT cust FROM {0})",
+    "SELECT * FROM {0} AS a WHERE EXISTS (SELECT 1 FROM {0} AS b WHERE b.cust = a.cust)",
+])  # fmt: skip
+def test_doubling_a_subquery_again_and_again_is_refused(exact: Bench, step: str) -> None:
+    ctes = ["a0 AS (SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust)"]
+    ctes += [f"a{i} AS ({step.format(f'a{i - 1}')})" for i in range(1, 40)]
+    with pytest.raises(Error, match="named twice"):
+        exact.session.plan(f"WITH {', '.join(ctes)} SELECT COUNT(*) FROM a39")
+
+
+def test_many_tables_and_constants_are_refused(exact: Bench) -> None:
+    joins = " ".join(f"JOIN nation n{i} ON n{i}.key = c.nation" for i in range(1000))
+    with pytest.raises(Error, match="FROM names more than 100 tables"):
+        exact.session.plan(f"SELECT COUNT(*) FROM customer c {joins}")
+    conditions = " AND ".join(f"total > (SELECT MIN(key) FROM nation WHERE key > {i})" for i in range(60))
+    with pytest.raises(Error, match="more than 50 subqueries"):
+        exact.session.plan(f"SELECT COUNT(*) FROM orders WHERE {conditions}")
+
+
 def test_a_statement_reads_one_kind_of_unit() -> None:
     rows = "  log: {source: t.parquet, unit: row, columns: {code: {type: integer, bounds: [0, 9]}}}\n"
     made = bench(make_policy(TABLES + rows), {**TYPES, "log": {"code": "INTEGER"}}, ZeroNoise(), public=PUBLIC)

@@ -76,6 +76,8 @@ class UnitGrouping:
                 raise refuse(
                     self.node, f"{label} over the rows of units isn't supported", "filter them: HAVING COUNT(*) > 1",
                 )  # fmt: skip
+        if self.node.args.get("distinct") and self.node.args.get("group"):
+            raise refuse(self.node, "DISTINCT beside GROUP BY of the unit isn't supported", "leave DISTINCT out")
         self._add_keys()
         columns: dict[str, exp.Expr] = {}
         for item in self.node.expressions:
@@ -107,8 +109,8 @@ class UnitGrouping:
                 raise refuse(written, f"{show(written)} is computed from the privacy unit", "group by the unit itself")
             typed = self.compiler.value(resolved)
             self.known.append((resolved, name))
-            self.keys[name] = (typed.sql if typed.raw is None else typed.raw).copy()
-            self.sets[name] = typed.set
+            self.keys[name] = typed.stored()
+            self.sets[name] = typed.set.stored()
 
     # ------------------------------------------------------------------------------------------ expressions
 
@@ -190,7 +192,8 @@ class UnitGrouping:
             None if predicate is None else predicate.sql("duckdb"),
         )  # fmt: skip
         total = Total(function, argument, predicate, shape.distinct, grid)
-        return total, self._set(total), identity
+        value_set = self._set(total)
+        return replace(total, whole=function == "sum" and value_set.kind is Kind.INTEGER), value_set, identity
 
     def _grid(self, argument: Typed, node: exp.Expr) -> Grid:
         grid = natural_grid(argument)
@@ -210,7 +213,7 @@ class UnitGrouping:
         value_set = total.argument.set
         nullable = value_set.nullable or optional
         if total.function in ("min", "max"):
-            return replace(value_set, nullable=nullable)
+            return replace(value_set.stored(), nullable=nullable)
         assert total.grid is not None
         one = Interval(total.grid.lower, total.grid.upper)
         if total.function == "avg":

@@ -27,13 +27,15 @@ from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.policy import ForeignKey, Policy, Unit
 from dpsql.privacy.sensitivity import ContributionBound
-from dpsql.rows import Join, Rows, identical, join, renamed, select
+from dpsql.rows import Join, Rows, identical, join, renamed, select, stands_once
 
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
 
 
 How = Literal["inner", "left"]
+MAX_SOURCES = 100
+"""Tables and subqueries of one FROM clause: how they are connected is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,8 @@ class FromClause:
         yield from self.where
 
     def _check_names(self) -> None:
+        if len(self.sources) > MAX_SOURCES:
+            raise refuse(self.sources[MAX_SOURCES].node, f"FROM names more than {MAX_SOURCES} tables", "join fewer")
         names = [source.name for source in self.sources]
         for source in self.sources:
             if names.count(source.name) > 1:
@@ -259,8 +263,9 @@ class FromClause:
         pairs = [p for p in pairs if identical(left, p.left_name, right, p.right_name, types)]
         if right.bound is None:
             for key in self._unique(right):
-                chosen = [p for p in pairs if p.right_name in key]
-                if {p.right_name for p in chosen} == key:
+                stored = {p: right.origins[p.right_name].column for p in pairs}  # whatever they are called here
+                chosen = [p for p, column in stored.items() if column in key]
+                if {stored[p] for p in chosen} == key:
                     return _Connection(tuple(chosen), left.bound)
             return None
         if left.unit is None or right.unit is None:
@@ -272,7 +277,7 @@ class FromClause:
         return self._along_key(left, right, pairs, source) or self._on_unit(left, right, pairs, source)
 
     def _unique(self, right: Rows) -> tuple[frozenset[str], ...]:
-        """The keys of a public relation that are kept unique, as sets of its columns."""
+        """The keys of a public relation that are kept unique, as sets of its table's columns."""
         tables = {origin.table.name.lower() for origin in right.origins.values()}
         return self.analyzer.catalogue.unique.get(tables.pop(), ()) if len(tables) == 1 else ()
 
@@ -280,7 +285,7 @@ class FromClause:
         """A join of child and parent along the foreign key that leads to the unit.
 
         A row of the child has one parent at most, so the pairs are as many as the child's rows, unless the parent's
-        rows stand in the other relation several times.
+        rows stand in the other relation several times: then they are refused.
         """
         assert left.bound is not None and right.bound is not None
         for child, parent in ((right, left), (left, right)):
@@ -291,9 +296,16 @@ class FromClause:
                     continue
                 owner = self.analyzer.policy.tables[key.parent].unit
                 assert isinstance(owner, Unit) and parent.bound is not None and child.bound is not None
-                if parent.bound.rows > owner.max_rows:
+                origin = parent.origins[chosen[0].left_name if parent is left else chosen[0].right_name]
+                if parent.bound.rows > owner.max_rows or not stands_once(parent, origin.scan):
                     raise self._many_on_both(source)
-                return _Connection(chosen, child.bound, unit_of_right=parent is right and source.how == "inner")
+                bound = child.bound
+                if source.how == "left" and parent is left:  # parents without children count beside all children
+                    bound = replace(bound, rows=parent.bound.rows + bound.rows - 1)
+                return _Connection(
+                    chosen, bound, parent is right and source.how == "inner",
+                    frozenset({"left" if parent is left else "right"}),
+                )  # fmt: skip
         return None
 
     def _on_unit(self, left: Rows, right: Rows, pairs: list[Pair], source: Source) -> _Connection | None:
@@ -304,7 +316,9 @@ class FromClause:
         if min(left.bound.rows, right.bound.rows) > 1:
             raise self._many_on_both(source)
         weighted = left.bound.weighted or right.bound.weighted
-        return _Connection((chosen,), ContributionBound(left.bound.rows * right.bound.rows, weighted))
+        bound = ContributionBound(left.bound.rows * right.bound.rows, weighted)
+        repeated: Literal["left", "right"] = "left" if right.bound.rows > 1 else "right"
+        return _Connection((chosen,), bound, repeated=frozenset({repeated} if bound.rows > 1 else ()))
 
     def _many_on_both(self, source: Source) -> Exception:
         unit = _unit_column(source.name, source.relation.columns, source.relation.rows)
@@ -322,7 +336,7 @@ class FromClause:
         on = tuple((p.left_name, p.right_name) for p in connection.pairs)
         joined, names = join(
             self.joined.rows, right.rows, kind, on,
-            bound=connection.bound, unit_of_right=connection.unit_of_right,
+            bound=connection.bound, unit_of_right=connection.unit_of_right, repeated=connection.repeated,
         )  # fmt: skip
         self.used |= {id(p.node) for p in connection.pairs}
         columns = {name: renamed(c, names) for name, c in right.columns.items()}
@@ -424,6 +438,7 @@ class _Connection:
     pairs: tuple[Pair, ...]
     bound: ContributionBound
     unit_of_right: bool = False
+    repeated: frozenset[Literal["left", "right"]] = frozenset()
 
 
 def connects_units(left: Rows, right: Rows, pairs: list[Pair], policy: Policy) -> bool:
@@ -471,7 +486,6 @@ def materialised(relation: Private, analyzer: Analyzer) -> Private:
     columns, sets = {}, {}
     for name, expression in relation.columns.items():
         typed = compiler.value(expression)
-        columns[name] = (typed.sql if typed.raw is None else typed.raw).copy()
-        sets[name] = typed.set
+        columns[name], sets[name] = typed.stored(), typed.set.stored()
     rows = select(relation.rows, columns, sets, tuple(filters(relation, analyzer.today)))
     return replace(relation, rows=rows, columns={c: exp.column(c, quoted=True) for c in columns}, where=())

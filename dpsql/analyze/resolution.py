@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count
 
 from sqlglot import exp
 
@@ -48,6 +49,17 @@ class Scope:
                 position=position_of(node),
             )
         return self.parts[having[0]][name] if having else None
+
+    def all_columns(self) -> Iterator[tuple[str, exp.Expr]]:
+        """What * stands for: each table's columns in turn, those of USING once. Names that come again are numbered."""
+        names: set[str] = set()
+        for part in self.parts.values():
+            for name, column in part.items():
+                if self.merged.get(name, column) is not column:
+                    continue
+                free = next(n for n in chain([name], (f"{name}_{i}" for i in count(1))) if n not in names)
+                names.add(free)
+                yield free, column
 
     def check_qualifier(self, node: exp.Column) -> None:
         if node.table.lower() not in self.parts:

@@ -463,7 +463,9 @@ class Analyzer:
                 raise refuse(item, f"{show(item)} isn't supported", "name the columns")
             if isinstance(item, exp.Column):
                 scope.check_qualifier(item)
-            yield from scope.source.columns.items()
+                yield from scope.parts[item.table.lower()].items()
+            else:
+                yield from scope.all_columns()
             return
         expression = item.this if isinstance(item, exp.Alias) else item
         yield (item.alias or output_name(item)).lower(), scope.resolved(expression)

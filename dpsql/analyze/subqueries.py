@@ -27,7 +27,7 @@ from dpsql.expressions import Compiler, connector_terms, refuse, show
 from dpsql.expressions.literals import DOUBLE, INTEGER
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.policy import ColumnType, Kind
-from dpsql.query import Constant, ReleaseQuery, constant_name, direct_release, number_name, release_name
+from dpsql.query import MAX_CONSTANTS, Constant, ReleaseQuery, constant_name, direct_release, number_name, release_name
 from dpsql.rows import RESERVED, Mark, Rows, free_name, identical, marked, with_constant
 
 if TYPE_CHECKING:
@@ -251,18 +251,21 @@ class Subqueries:
         tree = relation.tree
         if self._reads_release(tree) and not self._is_one_row(tree):
             raise refuse(node, f"the subquery {show(query)} may give many rows", "aggregate in it without GROUP BY")
+        if len(self.analyzer.constants) >= MAX_CONSTANTS:
+            raise refuse(
+                node,
+                f"the query has more than {MAX_CONSTANTS} subqueries that stand for a number",
+                "ask several queries",
+            )
         kind = self._kind(tree)
         name = constant_name(len(self.analyzer.constants))
         definitions = self._definitions(tree)
-        if definitions:
-            tree = tree.copy()
-            own = tree.args.get("with_")
-            listed = [*definitions, *(own.expressions if own is not None else ())]
-            tree.set("with_", exp.With(expressions=[cte.copy() for cte in listed]))
         value = exp.TryCast(
             this=exp.Subquery(this=tree), to=exp.DataType.build(_SQL_TYPES[kind.kind], dialect="duckdb")
         )
         select = exp.Select(expressions=[exp.alias_(value, "value", quoted=True)])
+        if definitions:
+            select.set("with_", exp.With(expressions=[cte.copy() for cte in definitions]))
         self.analyzer.constants.append(Constant(name, select, _SQL_TYPES[kind.kind]))
         source = self.scope.source
         rows = with_constant(source.rows, name, kind, _SQL_TYPES[kind.kind])
@@ -271,13 +274,16 @@ class Subqueries:
     def _definitions(self, tree: exp.Expr) -> list[exp.CTE]:
         """The CTEs from around it that a subquery reads, each after those that it reads itself."""
         found: dict[str, exp.CTE] = {}
+        seen: set[str] = set()  # a CTE may be called like the table that it reads
 
         def add(node: exp.Expr) -> None:
             for table in node.find_all(exp.Table):
-                relation = self.env.get(table.name.lower())
-                if isinstance(relation, Derived) and relation.definition is not None and table.name not in found:
+                name = table.name.lower()
+                relation = self.env.get(name)
+                if isinstance(relation, Derived) and relation.definition is not None and name not in seen:
+                    seen.add(name)
                     add(relation.definition.this)
-                    found[table.name] = relation.definition
+                    found[name] = relation.definition
 
         add(tree)
         return list(found.values())

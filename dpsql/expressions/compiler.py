@@ -33,10 +33,12 @@ from dpsql.expressions.literals import (
     MAX_DIGITS,
     MAX_LITERAL_CHARACTERS,
     TEXT,
+    cast,
     clip,
     double_sql,
     literal_sql,
     paren,
+    sql_type,
 )
 from dpsql.policy import ColumnType, Kind
 from dpsql.valueset import (
@@ -59,6 +61,10 @@ class Typed:
     def source(self) -> exp.Expr:
         """What to read where the reader clips for itself: the bare column, else the total expression."""
         return self.sql if self.raw is None else self.raw
+
+    def stored(self) -> exp.Expr:
+        """What a column is made of that holds the values: as they are stored, where the expression is a column."""
+        return cast(self.sql.copy(), sql_type(self.set.type)) if is_null(self) else self.source.copy()
 
     @property
     def kind(self) -> Kind:
@@ -318,7 +324,8 @@ def _function(compiler: Compiler, node: exp.Expr) -> Typed:
 
 
 def is_null(typed: Typed) -> bool:
-    return typed.set.values == ()
+    """Whether an expression is a NULL of no type of its own. A column has a type, whatever is known of its values."""
+    return typed.set.values == () and not any(typed.sql.find_all(exp.Column))
 
 
 def connector_terms(node: exp.Expr, cls: type[exp.Expr]) -> list[exp.Expr]:

@@ -127,6 +127,18 @@ def cast(node: exp.Expr, to: str) -> exp.Expr:
     return exp.Cast(this=node, to=data_type(to))
 
 
+def sql_type(kind: ColumnType) -> str:
+    """The engine's type of a computed value."""
+    match kind.kind:
+        case Kind.DECIMAL:
+            return f"DECIMAL({kind.precision}, {kind.scale})"
+        case Kind.INTEGER:
+            return "BIGINT"
+        case Kind.TEXT:
+            return "VARCHAR"
+    return str(kind.kind.value).upper()
+
+
 def clip(column: exp.Expr, value_set: ValueSet) -> exp.Expr:
     """A leaf column moved into its machine range, NULL where it is NULL or NaN; can't fail in any evaluation order."""
     interval = value_set.machine

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Protocol
 
 from sqlglot import exp
 
-from dpsql.expressions.literals import case_when, cast, double_sql, named, paren
-from dpsql.policy import Kind, Table, Unit
+from dpsql.aggregates.aggregate import Grid
+from dpsql.expressions.literals import case_when, cast, decimal_sql, double_sql, func, named, paren
+from dpsql.policy import Table, Unit
 from dpsql.query import key_name
 from dpsql.rewrite.bound import RANK, UNIT_COLUMN, ranked
 from dpsql.rewrite.clip import Summand, column, presence, summand
 from dpsql.rewrite.steps import in_steps, index_total, none_is_zero, times
 from dpsql.rows import UNIT, Chosen, Constants, Grouped, Join, Mark, Rows, Scan, Select, Total, Union
+from dpsql.valueset import INT64
 
 
 class Tables(Protocol):
@@ -262,21 +265,30 @@ def _total(name: str, total: Total, value: Summand | None) -> exp.Expr:
     assert total.grid is not None
     count = over(exp.Count(this=counted))
     steps = index_total(over(exp.Sum(this=counted)), count.copy(), value) if total.grid.cells else _ZERO.copy()
-    in_grains = exp.paren(
-        exp.Add(this=none_is_zero(steps), expression=times(cast(count.copy(), "HUGEINT"), total.grid.low_steps)),
-        copy=False,
-    )
-    grain = total.grid.grain
-    amount: exp.Expr = in_grains
-    if (
-        total.function == "avg"
-        or grain != 1
-        or (total.argument is not None and total.argument.kind is not Kind.INTEGER)
-    ):
-        amount = exp.Mul(this=cast(in_grains, "DOUBLE"), expression=double_sql(grain))
+    amount = _amount(none_is_zero(steps), count, total.grid, whole=total.whole)
     if total.function == "avg":
         amount = exp.Div(this=exp.paren(amount, copy=False), expression=cast(count.copy(), "DOUBLE"))
     return case_when((exp.GT(this=count.copy(), expression=exp.Literal.number(0)), amount))
+
+
+def _amount(steps: exp.Expr, count: exp.Expr, grid: Grid, *, whole: bool) -> exp.Expr:
+    """A sum of indices as the sum of what they stand for: an integer of 64 bits or a DOUBLE.
+
+    Total, however many rows a unit has: what is added up is exact as long as HUGEINT holds it whatever the count, and
+    added up in DOUBLE where it might not; a whole number is moved into BIGINT, as a column of integers holds none
+    beyond.
+    """
+    grain = double_sql(grid.grain)
+    if abs(grid.low_steps) >= INT64:
+        lowest = exp.Mul(this=cast(count.copy(), "DOUBLE"), expression=double_sql(grid.lower))
+        return exp.Paren(this=exp.Add(this=exp.Mul(this=cast(steps, "DOUBLE"), expression=grain), expression=lowest))
+    in_grains = exp.Paren(
+        this=exp.Add(this=steps, expression=times(cast(count.copy(), "HUGEINT"), grid.low_steps)),
+    )
+    if not whole:
+        return exp.Mul(this=cast(in_grains, "DOUBLE"), expression=grain)
+    least, greatest = (decimal_sql(Fraction(end)) for end in (-INT64, INT64 - 1))
+    return cast(func("least", func("greatest", in_grains, least), greatest), "BIGINT")
 
 
 _ZERO = exp.Literal.number(0)
@@ -299,7 +311,9 @@ def _one() -> exp.Expr:
 
 
 def _aliased(source: exp.Expr, alias: str) -> exp.Expr:
-    source = source.copy()
+    """A table, which the engine may keep, or a subquery made here, under a name: copying that would be quadratic."""
+    if not isinstance(source, exp.Subquery):
+        source = source.copy()
     source.set("alias", exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
     return source
 
