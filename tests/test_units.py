@@ -31,6 +31,7 @@ STATEMENTS = (
     "SELECT clinic, VARIANCE(cost) FROM visit GROUP BY clinic",
     "SELECT SUM(cost) FROM visit",
     "SELECT COUNT(DISTINCT cust) FROM orders",
+    "SELECT COUNT(cust), COUNT(cust) FILTER (WHERE total > 0), COUNT(DISTINCT cust) FROM orders",
     "SELECT COUNT(DISTINCT cust) FILTER (WHERE total > 0), COUNT(*) FROM orders",
     "SELECT status, COUNT(DISTINCT cust) FROM orders GROUP BY status",
     "SELECT priority, COUNT(DISTINCT cust) FROM orders GROUP BY priority",
@@ -68,6 +69,8 @@ JOINS = (
     "GROUP BY 1, 2",
     "SELECT COUNT(*), SUM(qty) FROM item JOIN orders ON id = order_id LEFT JOIN customer c ON c.cust = orders.cust "
     "LEFT JOIN nation ON key = c.nation WHERE c.segment = 'A' OR region = 'EU'",
+    "WITH o AS (SELECT * FROM orders), n AS (SELECT key, name FROM nation) SELECT n.name, COUNT(*), SUM(o.total) "
+    "FROM o JOIN customer c ON o.cust = c.cust JOIN n ON n.key = c.nation GROUP BY n.name",
 )
 SUBQUERIES = (
     "SELECT AVG(s), COUNT(*) FROM (SELECT cust, SUM(total) AS s FROM orders GROUP BY cust) AS q",
@@ -92,7 +95,7 @@ SUBQUERIES = (
     "SELECT what, COUNT(*), SUM(x) FROM (SELECT 'o' AS what, total AS x FROM orders UNION ALL SELECT 'v', cost "
     "FROM visit UNION ALL SELECT 'n', NULL FROM customer) AS q GROUP BY what",
     "SELECT COUNT(DISTINCT cust) FROM (SELECT cust FROM orders UNION ALL SELECT cust FROM visit) AS q",
-    "SELECT COUNT(DISTINCT o.cust), COUNT(*) FROM customer c LEFT JOIN orders o ON o.cust = c.cust",
+    "SELECT COUNT(DISTINCT o.cust), COUNT(*), COUNT(o.cust) FROM customer c LEFT JOIN orders o ON o.cust = c.cust",
     "SELECT AVG(n) FROM (SELECT cust, COUNT(*) AS n FROM (SELECT cust FROM orders UNION ALL SELECT cust FROM visit) "
     "AS u GROUP BY cust) AS q",
     "SELECT COUNT(*) FROM customer WHERE cust IN (SELECT cust FROM orders WHERE total > 0)",

@@ -172,9 +172,8 @@ class FromClause:
         names = [source.name for source in self.sources]
         for source in self.sources:
             if names.count(source.name) > 1:
-                raise refuse(
-                    source.node, f"the name {source.name} stands twice in FROM", "give each an alias of its own"
-                )
+                what = f"the name {source.name} stands twice in FROM" if source.name else "two of FROM have no name"
+                raise refuse(source.node, what, "give each an alias of its own")
 
     def _all_columns(self, parts: Mapping[str, Mapping[str, exp.Expr]]) -> dict[str, exp.Expr]:
         columns = self._merged()
