@@ -51,6 +51,7 @@ JOINS = (
     "SELECT c.segment, COUNT(*), SUM(o.total) FROM customer c JOIN orders o ON c.cust = o.cust GROUP BY c.segment",
     "SELECT segment, SUM(total * balance) FROM customer, orders WHERE orders.cust = customer.cust GROUP BY segment",
     "SELECT COUNT(*), AVG(total) FROM customer JOIN orders USING (cust) WHERE cust > 3",
+    "SELECT COUNT(*) FROM customer c JOIN orders o ON (total > 0 AND (o.priority > 1 AND (c.cust = o.cust)))",
     "SELECT o.status, SUM(i.qty), COUNT(*) FROM orders o JOIN item i ON i.order_id = o.id GROUP BY o.status",
     "SELECT status, COUNT(DISTINCT o.cust) FROM item i JOIN orders o ON o.id = i.order_id GROUP BY status",
     "SELECT n.name, COUNT(*) FROM customer c, nation n, orders o WHERE c.nation = n.key AND o.cust = c.cust GROUP BY 1",

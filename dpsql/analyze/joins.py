@@ -72,11 +72,10 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
 
     (a AND x) OR (a AND y) is a AND (x OR y), NULL or not: Kleene's logic is distributive.
     """
-    found: list[exp.Expr] = []
-    for term in connector_terms(unparenthesised(condition), exp.And):
-        plain = unparenthesised(term)
-        found += _factored(plain) if isinstance(plain, exp.Or) else [term]
-    return found
+    plain = unparenthesised(condition)
+    if isinstance(plain, exp.And):
+        return [found for term in connector_terms(plain, exp.And) for found in conjuncts(term)]
+    return _factored(plain) if isinstance(plain, exp.Or) else [condition]
 
 
 def _factored(node: exp.Or) -> list[exp.Expr]:
