@@ -64,7 +64,7 @@ _PATTERNS = tuple(
         (r"^a subquery inside an expression", "a subquery inside an expression over private rows", "later"),
         (r"needs bounds", "a sum without bounds", "right"),
         (r"is a table function, which isn't supported$", "a table function", "right"),
-        (r"isn't a table$|names no column|different numbers of columns$|^DB isn't supported", "no valid query in this dialect", "right"),
+        (r"isn't a table$|names no column|different numbers of columns$|^DB isn't supported", "no valid query in this dialect", "right"),  # noqa: E501
         (r"^AVG\(\*\) isn't supported", "no valid query in this dialect", "right"),
         (r"above the policy's max_epsilon", "an ε above the policy's ceiling", "right"),
         (r"of a count holds no 1$", "bounds of a count without 1", "right"),
