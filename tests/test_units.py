@@ -76,6 +76,8 @@ JOINS = (
 SUBQUERIES = (
     "SELECT AVG(s), COUNT(*) FROM (SELECT cust, SUM(total) AS s FROM orders GROUP BY cust) AS q",
     "SELECT n, COUNT(*) FROM (SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust) AS q GROUP BY n",
+    "SELECT n, m, COUNT(*) FROM (SELECT cust, COUNT(cust) AS n, COUNT(DISTINCT cust) AS m FROM orders GROUP BY cust) "
+    "AS q GROUP BY n, m",
     "SELECT n, COUNT(*), SUM(m) FROM (SELECT cust, COUNT(total) AS n, MAX(priority) AS m FROM orders "
     "WHERE status <> 'P' GROUP BY cust HAVING COUNT(*) > 1) AS q GROUP BY n",
     "SELECT status, AVG(a) FROM (SELECT cust, status, AVG(total) AS a FROM orders GROUP BY 1, 2) AS q GROUP BY status",
