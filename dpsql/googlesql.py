@@ -41,6 +41,10 @@ class ReleaseOptions:
     position     where the clause begins in the statement
     max_rows     how many rows of a unit count in full
     max_groups   how many groups of a unit count
+    delta        of the selection of keys that aren't public
+    min_units    how many units such a key must have
+    selection_epsilon  of the selection
+    public_groups      whether all keys must be public
     """
 
     epsilon: Fraction | None
@@ -48,6 +52,10 @@ class ReleaseOptions:
     position: int
     max_rows: int | None = None
     max_groups: int | None = None
+    delta: Fraction | None = None
+    min_units: int | None = None
+    selection_epsilon: Fraction | None = None
+    public_groups: bool = False
 
 
 def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], tuple[ReleaseOptions, ...]]:
@@ -173,8 +181,14 @@ def _clause(tokens: list[Token], i: int, position: int) -> tuple[ReleaseOptions,
     assert epsilon is None or isinstance(epsilon, Fraction)
     assert column is None or isinstance(column, exp.Column)
     rows, groups = read.get("max_rows", read.get("max_rows_contributed")), read.get("max_groups_contributed")
+    units, delta, selection = (
+        read.get(key) for key in ("min_privacy_units_per_group", "delta", "group_selection_epsilon")
+    )
     assert (rows is None or isinstance(rows, int)) and (groups is None or isinstance(groups, int))
-    return ReleaseOptions(epsilon, column, position, rows, groups), i
+    assert (units is None or isinstance(units, int)) and (delta is None or isinstance(delta, Fraction))
+    assert selection is None or isinstance(selection, Fraction)
+    public = read.get("group_selection_strategy") is True
+    return ReleaseOptions(epsilon, column, position, rows, groups, delta, units, selection, public), i
 
 
 def _closing(tokens: list[Token], opening: int) -> int:
@@ -234,10 +248,12 @@ def _epsilon(value: list[Token]) -> Fraction:
     return number
 
 
-def _delta(value: list[Token]) -> None:
-    """None is spent: groups are declared. So any δ that is granted is enough."""
-    if not 0 <= _number(value) <= 1:
-        raise InvalidParameter(f"{_text(value)} is not between 0 and 1", hint="leave it out: none is spent")
+def _delta(value: list[Token]) -> Fraction:
+    """Where all groups are declared none is spent, so any δ that is granted is enough."""
+    number = _number(value)
+    if not 0 <= number <= 1:
+        raise InvalidParameter(f"{_text(value)} is not between 0 and 1", hint="write delta = 1e-6, or leave it out")
+    return number
 
 
 MAX_ROWS = 2**30
@@ -252,12 +268,16 @@ def _count(value: list[Token]) -> int:
     return int(number)
 
 
-def _strategy(value: list[Token]) -> None:
-    if _text(value).upper() != "PUBLIC_GROUPS":
+_STRATEGIES = ("PUBLIC_GROUPS", "LAPLACE_THRESHOLD")
+
+
+def _strategy(value: list[Token]) -> bool:
+    """Whether groups must be public. A threshold may be any: dpsql's is the best known."""
+    if _text(value).upper() not in _STRATEGIES:
         raise InvalidParameter(
-            f"{_text(value)} isn't supported: groups are those that the policy declares",
-            hint="write PUBLIC_GROUPS, or leave it out",
+            f"{_text(value)} isn't supported", hint=f"write {' or '.join(_STRATEGIES)}, or leave it out"
         )
+    return _text(value).upper() == _STRATEGIES[0]
 
 
 def _path(value: list[Token]) -> exp.Column:
@@ -280,10 +300,10 @@ _READERS = {
     "max_groups_contributed": _count,
     "max_rows_contributed": _count,
     "group_selection_strategy": _strategy,
+    "group_selection_epsilon": _epsilon,
+    "min_privacy_units_per_group": _count,
 }
 _KNOWN_ELSEWHERE = {
-    "min_privacy_units_per_group": "every declared group is shown; filter small ones: HAVING COUNT(*) > 10",
-    "group_selection_epsilon": "groups are declared, so finding them costs nothing",
     "kappa": "the option is called max_groups_contributed",
 }
 

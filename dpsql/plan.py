@@ -14,11 +14,12 @@ from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, SQUARED, Basis, Grid, Way
-from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE
+from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE, UNIT_WAY
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import Typed, position_of
 from dpsql.grids import natural_grid, widened
 from dpsql.policy import Kind, PrivacySettings
+from dpsql.privacy.key_selection import KeySelection
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.sensitivity import ContributionBound, Part, joint_bound
 from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery
@@ -26,6 +27,7 @@ from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery
 LN_2_64 = Fraction(4_436_142, 100_000)
 """Just above ln(2^64): a discrete Laplace draw beyond scale·ln(2^64) has probability below 2^-63."""
 LARGEST_NOISE = 2**62
+LARGEST_THRESHOLD = 2**60
 MAX_DOUBLE_CELLS = 2**50
 """Index arithmetic in DOUBLE is exact to the nearest integer up to here."""
 MAX_CELLS = 2**62
@@ -71,8 +73,11 @@ class BasisPlan:
     def reading(self) -> tuple[str, ...]:
         """What tells one inner query from another: bases for which it is equal are read in one pass.
 
-        Rows are weighted alike for all measures. The distinct values of a unit are chosen for each measure apart.
+        Rows are weighted alike for all measures. The distinct values of a unit are chosen for each measure apart. The
+        units of a key are counted before anything else, since that decides which keys there are.
         """
+        if self.basis is Basis.UNITS:
+            return ("units",)
         return self.measure.identity if self.measure.by_unit else ()
 
 
@@ -87,10 +92,17 @@ class NumberPlan:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePlan:
+    """One release. Where it has private keys, `selection` says how they are selected: basis number 0 counts the units.
+
+    The selection is (ε₀, δ)-private and publishes keys and noisy counts. Given these, each other basis reads only rows
+    whose unit counts for their key, and is private for its own ε: so they add up (PROOFS A2).
+    """
+
     query: ReleaseQuery
     bases: tuple[BasisPlan, ...]
     numbers: tuple[NumberPlan, ...]
     epsilon: Fraction
+    selection: KeySelection | None = None
 
     def __post_init__(self) -> None:
         if self.loss > self.epsilon:
@@ -103,6 +115,10 @@ class ReleasePlan:
         A row is in one group; a unit may be in many, but its bound holds for the sum over all groups.
         """
         return sum((b.loss for b in self.bases), Fraction(0))
+
+    @property
+    def delta(self) -> Fraction:
+        return Fraction(0) if self.selection is None else self.selection.delta
 
     @property
     def passes(self) -> tuple[tuple[int, ...], ...]:
@@ -132,9 +148,9 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
     and must not exceed the policy's max_epsilon.
     """
     check_epsilon(settings, epsilon)
-    asked = [release.epsilon for release in query.releases if release.calls]
+    asked = [release.epsilon for release in query.releases if not release.is_free]
     if not asked:
-        listed = tuple(_plan_release(release, Fraction(0)) for release in query.releases)
+        listed = tuple(_plan_release(release, Fraction(0), Fraction(0)) for release in query.releases)
         return Plan(listed, query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)), query.constants)
     sharing = asked.count(None)
     share = epsilon / sharing if sharing else Fraction(0)
@@ -142,9 +158,37 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
     epsilon = sum(shares, Fraction(0))
     check_epsilon(settings, min(shares))
     check_epsilon(settings, epsilon)
-    releases = tuple(_plan_release(r, share if r.epsilon is None else r.epsilon) for r in query.releases)
-    charge = PrivacyLoss(max(epsilon, settings.min_epsilon))
+    deltas = _deltas(query.releases, settings)
+    releases = tuple(
+        _plan_release(r, share if r.epsilon is None else r.epsilon, delta)
+        for r, delta in zip(query.releases, deltas, strict=True)
+    )
+    charge = PrivacyLoss(max(epsilon, settings.min_epsilon), sum((r.delta for r in releases), Fraction(0)))
     return Plan(releases, query.outer, query.public_tables, epsilon, charge, query.constants)
+
+
+def _deltas(releases: tuple[ReleaseQuery, ...], settings: PrivacySettings) -> list[Fraction]:
+    """The δ of each release: what it asks for, or an equal share of the policy's, which all together keep to."""
+    private = [r for r in releases if r.private_keys]
+    if not private:
+        return [Fraction(0)] * len(releases)
+    assert settings.delta is not None
+    asked = sum((r.selection.delta or Fraction(0) for r in private), Fraction(0))
+    if any(r.selection.delta == 0 for r in private):
+        raise InvalidParameter("delta is 0, and the query groups by keys that aren't public", hint="write delta = 1e-6")
+    if asked > settings.delta:
+        raise InvalidParameter(
+            f"delta {float(asked):g} is above the policy's privacy.delta {float(settings.delta):g}",
+            hint=f"ask for delta {float(settings.delta):g} or less",
+        )
+    sharing = sum(r.selection.delta is None for r in private)
+    share = (settings.delta - asked) / sharing if sharing else Fraction(0)
+    if sharing and not share:
+        raise InvalidParameter("no delta is left for the other releases of this query", hint="ask for less in each")
+    return [
+        Fraction(0) if not r.private_keys else share if r.selection.delta is None else r.selection.delta
+        for r in releases
+    ]
 
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
@@ -180,8 +224,8 @@ class _Choice:
         return sum(way.variance for _, way in self.numbers) * len(self.bases) ** 2
 
 
-def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
-    if not query.calls:
+def _plan_release(query: ReleaseQuery, epsilon: Fraction, delta: Fraction) -> ReleasePlan:
+    if query.is_free:
         return ReleasePlan(query, (), (), Fraction(0))
     if len(query.calls) > MAX_CALLS:
         raise UnsupportedQuery(
@@ -195,12 +239,22 @@ def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
             f"many numbers (over {MAX_NUMBERS})",
             hint="group by fewer or coarser keys, or ask for fewer aggregates",
         )
-    choice = _choose(query.calls)
-    share = epsilon / len(choice.bases)
-    bases = tuple(_basis_plan(basis, measure, _bound(query, measure), share) for basis, measure in choice.bases)
-    numbers = tuple(
-        NumberPlan(call, index, way) for call, (index, way) in zip(query.calls, choice.numbers, strict=True)
-    )
+    counted = [call for call in query.calls if _is_count_of_units(query, call)]
+    others = tuple(call for call in query.calls if call not in counted)
+    choice = _choose(others) if others else _Choice((), ())
+    selection = _selection(query, epsilon, delta, len(choice.bases)) if query.private_keys else None
+    first: tuple[BasisPlan, ...] = ()
+    if selection is not None:
+        everyone = Measure(None, None)
+        bound = ContributionBound(selection.groups)
+        first = (BasisPlan(Basis.UNITS, everyone, NO_GRID, Basis.UNITS.parts(NO_GRID), bound, selection.epsilon),)
+        epsilon_left = epsilon - selection.epsilon
+    else:
+        epsilon_left = epsilon
+    share = epsilon_left / max(1, len(choice.bases))
+    bases = first + tuple(_basis_plan(basis, measure, _bound(query, measure), share) for basis, measure in choice.bases)
+    ways = {id(call): (len(first) + index, way) for call, (index, way) in zip(others, choice.numbers, strict=True)}
+    numbers = tuple(NumberPlan(call, *ways.get(id(call), (0, UNIT_WAY))) for call in query.calls)
     for asked, _ in query.intervals:
         if not numbers[asked].way.has_interval:
             call = numbers[asked].call
@@ -209,7 +263,39 @@ def _plan_release(query: ReleaseQuery, epsilon: Fraction) -> ReleasePlan:
                 hint="intervals are known of COUNT, SUM and AVG",
                 position=position_of(call.text.node),
             )
-    return ReleasePlan(query, bases, numbers, epsilon)
+    return ReleasePlan(query, bases, numbers, epsilon, selection)
+
+
+def _is_count_of_units(query: ReleaseQuery, call: Call) -> bool:
+    """Whether the selection of private keys gives the very number: the units of a key, which are its rows at row level.
+
+    Not beside public keys, since units are selected for all values of those together.
+    """
+    measure = call.measure
+    if len(query.private_keys) < len(query.keys) or not query.keys or measure.filter is not None:
+        return False
+    if query.rows.unit is None:
+        return measure.argument is None and query.rows.bound == ContributionBound(1)
+    return measure.of_unit
+
+
+def _selection(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, bases: int) -> KeySelection:
+    """The selection of a release's private keys: for as much ε as each basis, unless the query says otherwise."""
+    rows, asked = query.rows, query.selection
+    assert rows.bound is not None
+    groups = rows.bound.rows if rows.unit is None or rows.groups[0] is None else min(rows.groups[0], rows.bound.rows)
+    share = epsilon / (1 + bases) if asked.epsilon is None or not bases else asked.epsilon
+    if bases and share >= epsilon:
+        raise InvalidParameter(
+            f"group_selection_epsilon {float(share):g} leaves nothing of the release's {float(epsilon):g}",
+            hint=f"write less than {float(epsilon):g}",
+        )
+    selection = KeySelection(share, delta, groups, asked.min_units or 1)
+    if selection.threshold >= LARGEST_THRESHOLD or LN_2_64 * selection.scale >= LARGEST_NOISE:
+        raise InvalidParameter(
+            f"an epsilon of {float(share):g} is too small to select keys with", hint="ask for a larger epsilon"
+        )
+    return selection
 
 
 def _choose(calls: tuple[Call, ...]) -> _Choice:
@@ -317,6 +403,8 @@ def _bound(query: ReleaseQuery, measure: Measure) -> ContributionBound:
     """
     bound, (groups, per_group) = query.rows.bound, query.rows.groups
     assert bound is not None
+    if measure.of_unit and query.private_keys:
+        return ContributionBound(bound.rows if groups is None else min(groups, bound.rows), weighted=True)
     if measure.of_unit:
         most = min(query.cells, bound.rows, query.cells if groups is None else groups)
         return ContributionBound(most, weighted=most < query.cells and (bound.weighted or most < bound.rows))

@@ -26,6 +26,8 @@ class KeyDomain:
     Either an explicit list, or the arithmetic progression first, first + step, … of `count` numbers; `null` adds SQL
     NULL as the last key. The engine sends a key as its code: text as it is, any other value divided by `step`, as
     an integer.
+
+    Where the keys are `private`, none is listed: they are found in the data, and shown where enough units have them.
     """
 
     kind: Kind
@@ -34,10 +36,12 @@ class KeyDomain:
     step: Fraction = Fraction(1)
     count: int = 0
     null: bool = False
+    private: bool = False
 
     @property
     def size(self) -> int:
-        return self.count + self.null
+        """How many values are known beforehand; 1, the one at hand, where they are private."""
+        return 1 if self.private else self.count + self.null
 
     def label(self, code: int | str) -> object:
         """A key's value as it is printed, from its code. Decimals as exact text, for the reader to cast."""
@@ -112,11 +116,25 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedSelection:
+    """What a query says of the selection of its private keys; None: as the policy has it.
+
+    epsilon, delta  of the selection
+    min_units       how many units a key must have, as far as the noise lets tell
+    """
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    min_units: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseQuery:
     """One SELECT that aggregates private rows.
 
     epsilon    what it asks for itself; None: a share of the statement's
     intervals  (index of a call, level) of each interval that is asked for
+    selection  how its private keys are to be selected
     """
 
     rows: Rows
@@ -125,9 +143,21 @@ class ReleaseQuery:
     calls: tuple[Call, ...]
     epsilon: Fraction | None = None
     intervals: tuple[tuple[int, Fraction], ...] = ()
+    selection: AskedSelection = field(default_factory=lambda: AskedSelection())
+
+    @property
+    def private_keys(self) -> tuple[int, ...]:
+        """The numbers of the keys that aren't public."""
+        return tuple(index for index, key in enumerate(self.keys) if key.domain.private)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it only lists declared keys, so that nothing is read."""
+        return not self.calls and not self.private_keys
 
     @property
     def cells(self) -> int:
+        """How many groups there are; where some keys are private, for each of those."""
         size = 1
         for key in self.keys:
             size *= key.domain.size

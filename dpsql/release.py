@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +15,7 @@ from dpsql.aggregates.numbers import largest
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
+from dpsql.privacy.key_selection import KeySelection
 from dpsql.privacy.noise import NoiseSource
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import KeyDomain, half_width_name, interval_names, key_name, number_name
@@ -24,7 +27,10 @@ Column = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class NoisyRows:
-    """One release as columns of equal length, one row for each cell of the declared keys, in declared order."""
+    """One release as columns of equal length, one row for each cell: of the declared keys, in declared order.
+
+    Where some keys are private there are these cells for each of those that were selected, in the order of the keys.
+    """
 
     columns: dict[str, Column]
 
@@ -43,15 +49,22 @@ def release(
     ignored, a cell without rows has the sums 0 and gets its noise like any other. Each part of each basis gets
     independent discrete Laplace noise of scale unit / ε. A ReleasePlan works its loss out from those very parts and
     can't be made where that exceeds its ε. All that follows works on noisy numbers only: the noisy sums of weighted
-    rows are rounded to whole rows and grains.
+    rows are rounded to whole rows and grains. Private keys are selected first; from then on they are as good as
+    declared, since the selection is private and paid for.
     """
-    cells = plan.query.cells
     noisy: dict[int, dict[str, Integers]] = {}
-    for bases, rows, query in zip(plan.passes, exact, inner, strict=True):
-        positions = _positions(rows, plan)
+    passes = list(zip(plan.passes, exact, inner, strict=True))
+    selected: tuple[Code, ...] | None = None
+    if plan.selection is not None:
+        (_, rows, _), *passes = passes
+        selected, counts_of_units = _select(rows, plan.selection, noise)
+        noisy[0] = {"units": counts_of_units}
+    cells = plan.query.cells * (1 if selected is None else len(selected))
+    for bases, rows, query in passes:
+        positions = _positions(rows, plan, selected)
         for index in bases:
             noisy[index] = _noisy_parts(plan.bases[index], rows, query, positions, cells, noise)
-    columns = key_columns(plan)
+    columns = key_columns(plan) if selected is None else _selected_columns(plan, selected)
     for index, number in enumerate(plan.numbers):
         basis, parts = plan.bases[number.basis], noisy[number.basis]
         values = number.way.combine(parts, basis.grid)
@@ -67,6 +80,31 @@ def release(
         ends = number.way.ends(parts, basis.row_scale, basis.grid, float(level))
         columns |= dict(zip(interval_names(index), ends, strict=True))
     return NoisyRows(columns)
+
+
+Code = tuple[int | str | None, ...]
+"""The codes of one combination of private keys."""
+
+
+def _select(exact: ExactRows, selection: KeySelection, noise: NoiseSource) -> tuple[tuple[Code, ...], Integers]:
+    """The private keys that are shown, in order, and their noisy numbers of units.
+
+    Privacy: see `KeySelection`. Only keys of at least one unit come back from the engine; each gets noise of its own,
+    whatever their order. The order in which they are shown is that of the keys themselves.
+    """
+    if not len(exact):
+        return (), np.zeros(0, dtype=np.int64)
+    (counts,) = exact.sums
+    noisy = _add(counts, noise.truncated(selection.scale, selection.bound, len(exact)))
+    found = zip(*(key.tolist() for key in exact.keys), strict=True)
+    shown = [(code, number) for code, number in zip(found, noisy.tolist(), strict=True) if number > selection.threshold]
+    shown.sort(key=lambda pair: _order(pair[0]))
+    return tuple(code for code, _ in shown), np.array([number for _, number in shown], dtype=np.int64)
+
+
+def _order(code: Code) -> tuple[tuple[bool, int | bytes], ...]:
+    """Numbers by size, texts by their bytes, NULL last."""
+    return tuple((c is None, 0 if c is None else c.encode() if isinstance(c, str) else int(c)) for c in code)
 
 
 def listed(plan: ReleasePlan) -> NoisyRows:
@@ -85,7 +123,7 @@ def _noisy_parts(
     noisy = {}
     for part in basis.parts:
         sums = _cells(_part(part, basis, exact, inner), positions, cells)
-        found = _add(sums, noise.laplace(basis.scale(part), cells))
+        found = _add(sums, noise.laplace(basis.scale(part), cells)) if cells else sums
         noisy[part.name] = narrowest(_in_full(found, basis.bound.steps))
     return noisy
 
@@ -145,14 +183,24 @@ def _cells(values: Integers, positions: npt.NDArray[np.int64], cells: int) -> In
     return result
 
 
-def _positions(exact: ExactRows, plan: ReleasePlan) -> npt.NDArray[np.int64]:
-    """Where each group that came back stands among the declared cells (the last key varies fastest), or -1."""
+def _positions(exact: ExactRows, plan: ReleasePlan, selected: tuple[Code, ...] | None) -> npt.NDArray[np.int64]:
+    """Where each group that came back stands among the cells, or -1 for undeclared keys and those not selected.
+
+    The selected keys vary slowest, then the declared ones, the last of them fastest.
+    """
     keys = plan.query.keys
     if not keys:
         return np.zeros(len(exact), dtype=np.int64)
     positions = np.zeros(len(exact), dtype=np.int64)
     known = np.ones(len(exact), dtype=np.bool_)
+    if selected is not None:
+        places = {code: i for i, code in enumerate(selected)}
+        codes = zip(*(exact.keys[i].tolist() for i in plan.query.private_keys), strict=True)
+        positions = np.fromiter((places.get(code, -1) for code in codes), dtype=np.int64, count=len(exact))
+        known, positions = positions >= 0, np.maximum(positions, 0)
     for key, column in zip(keys, exact.keys, strict=True):
+        if key.domain.private:
+            continue
         place = _places(key.domain, column)
         known &= place >= 0
         positions = positions * key.domain.size + np.maximum(place, 0)
@@ -192,8 +240,32 @@ def key_columns(plan: ReleasePlan, sample: int | None = None) -> dict[str, Colum
     return columns
 
 
+def _selected_columns(plan: ReleasePlan, selected: tuple[Code, ...]) -> dict[str, Column]:
+    """The keys of every cell: the declared ones, for each combination of selected ones."""
+    inside = plan.query.cells
+    columns = {}
+    declared = key_columns(plan)
+    for index, key in enumerate(plan.query.keys):
+        if not key.domain.private:
+            columns[key_name(index)] = (
+                np.ma.concatenate([declared[key_name(index)]] * len(selected))
+                if selected
+                else (declared[key_name(index)][:0])
+            )
+            continue
+        codes = [code[plan.query.private_keys.index(index)] for code in selected]
+        labels = [None if code is None else key.domain.label(code) for code in codes for _ in range(inside)]
+        columns[key_name(index)] = _label_array(key.domain, labels)
+    return columns
+
+
 def _few(domain: KeyDomain, count: int) -> KeyDomain:
-    """The first values of a domain."""
+    """The first values of a domain; of private keys, made-up ones."""
+    if domain.private:
+        made_up = ("a", "b")[:count] if domain.kind is Kind.TEXT else None
+        return replace(
+            domain, values=made_up, first=1, count=count, step=Fraction(math.ceil(domain.step)), private=False
+        )
     count = min(count, domain.count)
     values = None if domain.values is None else domain.values[:count]
     return replace(domain, values=values, count=count)
@@ -213,7 +285,10 @@ def _labels(domain: KeyDomain) -> Column:
         codes: list[Any] = list(range(domain.first, domain.first + domain.count))
     else:
         codes = list(domain.codes())
-    values = [domain.label(code) for code in codes] + [None] * domain.null
+    return _label_array(domain, [domain.label(code) for code in codes] + [None] * domain.null)
+
+
+def _label_array(domain: KeyDomain, values: list[Any]) -> Column:
     if domain.kind in (Kind.INTEGER, Kind.DOUBLE):
         filled = np.array([0 if v is None else v for v in values], np.int64 if domain.kind is Kind.INTEGER else float)
         return np.ma.masked_array(filled, mask=[v is None for v in values]) if domain.null else filled

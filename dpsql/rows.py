@@ -152,7 +152,20 @@ class Constants:
     types: Mapping[str, str]
 
 
-Form = Scan | Select | Join | Union | Grouped | Mark | Constants
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """The source's rows whose unit counts for their keys: of each unit at most `groups` keys, chosen by a hash.
+
+    `where` are the filters on rows, `keys` the codes of the keys and whether NULL is one of them.
+    """
+
+    source: Rows
+    where: tuple[exp.Expr, ...]
+    keys: tuple[tuple[exp.Expr, bool], ...]
+    groups: int
+
+
+Form = Scan | Select | Join | Union | Grouped | Mark | Constants | Chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)

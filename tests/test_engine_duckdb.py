@@ -22,6 +22,7 @@ import pytest
 
 from dpsql.engines import open_engine
 from dpsql.engines.duckdb import DuckDBEngine
+from dpsql.engines.duckdb_sources import data
 from dpsql.engines.exact_rows import ExactRows, KeyColumn, join_limbs, key_column
 from dpsql.errors import EngineError, InterfaceError, InternalError, PolicyError
 from dpsql.policy import Budget, Column, ColumnType, ForeignKey, Kind, Policy, PrivacySettings, Source, Table, Unit
@@ -1094,6 +1095,19 @@ def test_a_file_that_is_no_database(make: Make, tmp_path: Path) -> None:
     (tmp_path / "x.duckdb").write_text("no database")
     with pytest.raises(PolicyError, match=r"x\.duckdb can't be opened as a DuckDB database"):
         make(PEOPLE, engine="duckdb:///x.duckdb")
+
+
+@pytest.mark.parametrize(("small_bytes", "memory", "bits"), [(0, "8GB", 21), (0, "100MB", 15), (1 << 30, "8GB", 12)])
+def test_big_sources_are_grouped_by_arrays_that_fit_the_memory(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_bytes: int, memory: str, bits: int
+) -> None:
+    monkeypatch.setattr(data, "SMALL_BYTES", small_bytes)
+    monkeypatch.setitem(data.CONFIG, "memory_limit", memory)
+    monkeypatch.setitem(data.CONFIG, "threads", 2)
+    engine = make(small(tmp_path))
+    with engine.transaction() as tx:
+        found = tx.fetch("SELECT CAST(current_setting('perfect_ht_threshold') AS BIGINT)", 0, 0, 1)
+    assert found.sums[0].tolist() == [bits]
 
 
 def test_threads(make: Make, clinic: Path, tmp_path: Path) -> None:

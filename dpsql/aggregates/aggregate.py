@@ -54,6 +54,7 @@ NO_GRID = Grid(Fraction(0), Fraction(1), 0)
 class Basis(Enum):
     """The sets of noisy sums that numbers are computed from. Each is charged once, whoever uses it.
 
+    UNITS      the units that count for a key which isn't public: each adds 1. Its noise is that of the key's selection.
     ROWS       R: the rows. Each adds 1.
     PRESENT    P: the rows with a value. Each adds 1.
     SUM        the values themselves in grains; each adds at most the interval's magnitude.
@@ -69,6 +70,7 @@ class Basis(Enum):
     add if it stood alone; a row that adds none is one without a value.
     """
 
+    UNITS = "units"
     ROWS = "rows"
     PRESENT = "present"
     SUM = "sum"
@@ -80,6 +82,8 @@ class Basis(Enum):
     def parts(self, grid: Grid) -> tuple[Part, ...]:
         n = grid.cells
         match self:
+            case Basis.UNITS:
+                return (Part("units", 1, rows=1),)
             case Basis.ROWS:
                 return (Part("rows", 1, rows=1),)
             case Basis.PRESENT:

@@ -45,7 +45,7 @@ def _part(name: str) -> Way:
     def half_width(scale: Fraction, grid: Grid, level: float) -> float:
         return float(laplace_half_width(scale, level))
 
-    return Way(Basis.ROWS if name == "rows" else Basis.PRESENT, 2.0, combine, half_width)
+    return Way(Basis(name), 2.0, combine, half_width)
 
 
 def _with_values(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
@@ -77,6 +77,7 @@ PRESENT_WAYS = (
     Way(Basis.BERNSTEIN_AND_NULLS, 6.0, _with_values, _half_width_of(3)),
 )
 ROW_WAY = _part("rows")
+UNIT_WAY = _part("units")
 ROWS_FROM_NULLABLE = {
     Basis.ENDPOINTS_AND_NULLS: Way(Basis.ENDPOINTS_AND_NULLS, 6.0, _with_nulls, _half_width_of(3)),
     Basis.BERNSTEIN_AND_NULLS: Way(Basis.BERNSTEIN_AND_NULLS, 8.0, _with_nulls, _half_width_of(4)),

@@ -25,7 +25,7 @@ __all__ = ["analyze"]
 
 def analyze(tree: exp.Expr, policy: Policy, catalogue: Catalogue, *, today: dt.date) -> Query:
     """The releases and the outer query of one statement, or a refusal."""
-    analyzer = Analyzer(policy, catalogue, today, tree)
+    analyzer = Analyzer(policy, catalogue, today, tree, policy.privacy.delta)
     relation = analyzer.query(tree, {})
     if isinstance(relation, Private):
         raise analyzer.rows_refused(tree, relation)

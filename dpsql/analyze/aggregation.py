@@ -20,6 +20,7 @@ from dpsql.policy import Kind, Unit
 from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.query import (
     MAX_RELEASES,
+    AskedSelection,
     Call,
     Key,
     Measure,
@@ -138,7 +139,8 @@ class ReleaseBuilder:
         self.analyzer.releases.append(None)  # type: ignore[arg-type]  # hold the place: subqueries add theirs
         index = len(self.analyzer.releases) - 1
         outer = self._outer(name)
-        if not self.calls and self.node is not self.analyzer.root:
+        private = any(key.domain.private for _, key in self.keys)
+        if not self.calls and not private and self.node is not self.analyzer.root:
             raise refuse(
                 self.node,
                 "a subquery that only lists the groups of a private table would list its public keys",
@@ -154,6 +156,9 @@ class ReleaseBuilder:
             tuple(self.calls),
             None if options is None else options.epsilon,
             tuple(self.intervals),
+            AskedSelection()
+            if options is None
+            else AskedSelection(options.selection_epsilon, options.delta, options.min_units),
         )
         if len(self.keys) > MAX_KEYS:
             message = f"GROUP BY has {len(self.keys)} keys; at most {MAX_KEYS} are allowed"
@@ -270,7 +275,14 @@ class ReleaseBuilder:
             return
         self._no_row_names(resolved, item)
         where = [unparenthesised(condition) for condition in self.scope.source.where]
-        self.keys.append((resolved, key_of(self.compiler, resolved, Shown(item), where)))
+        self.keys.append(
+            (resolved, key_of(self.compiler, resolved, Shown(item), where, private=self._may_be_private()))
+        )
+
+    def _may_be_private(self) -> bool:
+        """Whether keys may be found in the data: the policy grants a δ, and the query doesn't insist on public ones."""
+        options: ReleaseOptions | None = self.node.meta.get("options")
+        return self.analyzer.delta is not None and (options is None or not options.public_groups)
 
     def _no_row_names(self, resolved: exp.Expr, item: exp.Expr) -> None:
         """A key of a private table has one value for each row of it: better said than that it has no bounds."""

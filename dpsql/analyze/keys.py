@@ -19,13 +19,18 @@ from dpsql.valueset import INT64, Literal, ValueSet, number
 
 MAX_CELLS = 4_000_000
 MAX_LISTED_KEYS = 100_000
+MAX_PRIVATE_DIGITS = 15
+"""Of decimals as private keys: a key's code is computed as a DOUBLE."""
+_PRIVATE_HINT = "or the policy can allow keys that aren't public: privacy.delta"
 
 
-def key_of(compiler: Compiler, node: exp.Expr, text: Shown, where: Sequence[exp.Expr] = ()) -> Key:
+def key_of(
+    compiler: Compiler, node: exp.Expr, text: Shown, where: Sequence[exp.Expr] = (), *, private: bool = False
+) -> Key:
     """A GROUP BY expression with its public domain, or a refusal where the domain isn't finite.
 
     `where` are the query's filters: one that lists the values of the very expression gives its domain. The list is the
-    query's own, so it tells nothing.
+    query's own, so it tells nothing. Where keys may be `private`, one without a finite domain is.
 
     A bare column drops the rows whose value is outside its value set. Inside an expression the values are clipped to
     their sets first, so that it can't fail; a row is dropped where the expression's value isn't in the domain.
@@ -42,6 +47,8 @@ def key_of(compiler: Compiler, node: exp.Expr, text: Shown, where: Sequence[exp.
     if size is None and (values := _listed(compiler, node, where)):
         typed = replace(typed, set=replace(typed.set.restricted(values), nullable=False))
         size = typed.set.domain_size()
+    if (size is None or size > MAX_CELLS) and private and typed.kind is not Kind.DOUBLE:
+        return _private_key(compiler, node, text)
     if size is None or size > MAX_CELLS:
         raise _infinite_key(as_key, node, text, typed.set, size)
     domain = _domain(node, text, typed.set)
@@ -51,6 +58,24 @@ def key_of(compiler: Compiler, node: exp.Expr, text: Shown, where: Sequence[exp.
     guards = (_inside(node.name, typed.set),) if bare and not raw else ()
     value = exp.column(node.name, quoted=True) if raw else typed.sql
     return Key(text, _code(value, domain), guards, domain, typed.set, _origin(node, compiler))
+
+
+def _private_key(compiler: Compiler, node: exp.Expr, text: Shown) -> Key:
+    """A key whose values are found in the data. NULL is one of them only where the policy says that it may occur."""
+    typed = compiler.value(node)
+    value_set = typed.set
+    digits = value_set.type.precision or 0
+    if value_set.kind is Kind.DECIMAL and digits > MAX_PRIVATE_DIGITS:
+        raise refuse(node, f"the group key {text} has up to {digits} digits", "cast it to an integer, or to text")
+    if value_set.kind is Kind.INTEGER and value_set.machine.magnitude > INT64:
+        raise refuse(node, f"the group key {text} takes values beyond 64 bits", "group by something smaller")
+    step = Fraction(1, 10 ** (value_set.type.scale or 0))
+    domain = KeyDomain(value_set.kind, None, step=step, null=value_set.nullable, private=True)
+    raw = (
+        isinstance(node, exp.Column) and value_set.kind in (Kind.TEXT, Kind.INTEGER) and node.name not in compiler.moved
+    )
+    value = exp.column(node.name, quoted=True) if raw else typed.sql
+    return Key(text, _code(value, domain), (), domain, value_set, "the data: shown if enough units have it")
 
 
 def _listed(compiler: Compiler, node: exp.Expr, where: Sequence[exp.Expr]) -> tuple[Literal, ...]:
@@ -159,11 +184,13 @@ def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: Va
         return refuse(
             node, f"the values of column {name} of {table} are private, so they can't be group keys",
             f"the policy can list tables.{table}.columns.{name}.keys, or list them in the query: "
-            f"WHERE {name} IN ('a', 'b')", MissingBounds,
+            f"WHERE {name} IN ('a', 'b'); {_PRIVATE_HINT}", MissingBounds,
         )  # fmt: skip
     for column in node.find_all(exp.Column):
         leaf = compiler.columns[column.name]
         if leaf.kind not in (Kind.TEXT, Kind.BOOLEAN) and not leaf.bounds.bounded:
-            return unbounded_error(compiler, node, f"the group key {text} has no finite set of values")
+            error = unbounded_error(compiler, node, f"the group key {text} has no finite set of values")
+            error.hint = f"{error.hint}; {_PRIVATE_HINT}"
+            return error
     return refuse(node, f"the group key {text} has no finite set of values that follows from the policy",
                   "use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys")  # fmt: skip

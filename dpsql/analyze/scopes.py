@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -56,6 +57,7 @@ class Analyzer:
     catalogue: Catalogue
     today: dt.date
     root: exp.Expr
+    delta: Fraction | None = None
     releases: list[ReleaseQuery] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
     public_tables: set[str] = field(default_factory=set)

@@ -20,18 +20,19 @@ from dpsql.rewrite.clip import column
 UNIT_COLUMN = "unit"
 OF_UNIT = "of_unit"
 WEIGHT_COLUMN = "weight"
+RANK = "rank"
 
 
-def weight(full: int, size: exp.Expr) -> exp.Expr:
-    """The weight of each of `size` things of which `full` count in full."""
+def weight(full: int, size: exp.Expr, kind: str = "BIGINT") -> exp.Expr:
+    """The weight of each of `size` things of which `full` count in full. It is at most 2^20."""
     most = func("greatest", size, exp.Literal.number(full))
-    return cast(exp.Paren(this=exp.IntDiv(this=exp.Literal.number(full * WEIGHT), expression=most)), "BIGINT")
+    return cast(exp.Paren(this=exp.IntDiv(this=exp.Literal.number(full * WEIGHT), expression=most)), kind)
 
 
 def weights_by_unit(source: exp.Expr, unit: exp.Expr, full: int, where: exp.Where | None = None) -> exp.Select:
-    """The weight of each unit's rows in a relation."""
+    """The weight of each unit's rows in a relation: INTEGER, so that the engine's array of them stays in its caches."""
     select = exp.Select(
-        expressions=[named(unit, OF_UNIT), named(weight(full, exp.Count(this=exp.Star())), WEIGHT_COLUMN)],
+        expressions=[named(unit, OF_UNIT), named(weight(full, exp.Count(this=exp.Star()), "INTEGER"), WEIGHT_COLUMN)],
         from_=exp.From(this=source),
         group=exp.Group(expressions=[unit.copy()]),
     )
@@ -46,7 +47,13 @@ def joined_weights(select: exp.Select, weights: exp.Select) -> None:
     select.append("joins", exp.Join(this=subquery, on=exp.EQ(this=column(UNIT_COLUMN), expression=column(OF_UNIT))))
 
 
-RANK = "rank"
+def gathered_weight() -> exp.Expr:
+    """The weight of a joined row, to be carried from one subquery level to the next: it is never negative.
+
+    DuckDB leaves a joined column as references into the build side. Every expression that reads it then looks each
+    row's weight up again, and a plain cast is moved below the join. ABS is not: it looks the weights up once.
+    """
+    return cast(func("abs", column(WEIGHT_COLUMN)), "BIGINT")
 
 
 def ranked(rows: exp.Select, columns: Sequence[str], salt: str) -> exp.Select:
@@ -65,7 +72,7 @@ def ranked(rows: exp.Select, columns: Sequence[str], salt: str) -> exp.Select:
         this=exp.RowNumber(), partition_by=[column(UNIT_COLUMN)], order=exp.Order(expressions=order), over="OVER"
     )
     return exp.Select(
-        expressions=[*(column(name) for name in columns), named(window, RANK)],
+        expressions=[column(UNIT_COLUMN), *(column(name) for name in columns), named(window, RANK)],
         from_=exp.From(this=exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("q")))),
     )
 

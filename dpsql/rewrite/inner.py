@@ -15,17 +15,18 @@ Where rows belong to units, their contributions are bounded by weights (`dpsql.r
     by pair   where the bound is by groups: the sums of each pair of unit and group, then SUM(w·sum)
     units     COUNT(DISTINCT unit): the distinct pairs of unit and group, each counted with its unit's weight
     values    other distinct values: of each unit no more pairs of group and value than its bound, chosen by rank
+    keys      the units of each private key; what else is read is then of rows whose unit counts for their key
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Grid
+from dpsql.aggregates.aggregate import Basis, Grid
 from dpsql.expressions.literals import case_when, cast, decimal_sql, named, paren
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
@@ -34,6 +35,7 @@ from dpsql.rewrite.bound import (
     RANK,
     UNIT_COLUMN,
     WEIGHT_COLUMN,
+    gathered_weight,
     joined_weights,
     of_group_and_unit,
     ranked,
@@ -41,8 +43,9 @@ from dpsql.rewrite.bound import (
     weights_by_unit,
 )
 from dpsql.rewrite.clip import Summand, column, presence, summand
-from dpsql.rewrite.rows import Tables, columns_of, physical_type, rows_sql
+from dpsql.rewrite.rows import Tables, columns_of, physical_type, ranked_keys, rows_sql
 from dpsql.rewrite.steps import halved, in_steps, index_total, none_is_zero, select_from
+from dpsql.rows import Chosen
 
 KINDS = ("rows", "present", "index", "square")
 """The exact sums that parts are made of."""
@@ -109,7 +112,7 @@ def inner_queries(release: ReleasePlan, tables: Tables) -> tuple[Inner, ...]:
         tree = builder.query()
         constants = tuple(dict.fromkeys(str(place.this) for place in tree.find_all(exp.Placeholder)))
         text = tree.sql("duckdb", comments=False, copy=False)
-        found.append(Inner(text, len(release.query.keys), builder.terms, builder.weighted, constants))
+        found.append(Inner(text, len(builder.keys), builder.terms, builder.weighted, constants))
     return tuple(found)
 
 
@@ -117,6 +120,15 @@ class _Builder:
     def __init__(self, release: ReleasePlan, bases: tuple[BasisPlan, ...], tables: Tables) -> None:
         self._query = release.query
         self._rows = release.query.rows
+        self._selects = bases[0].basis is Basis.UNITS
+        private = release.query.private_keys
+        self.keys = private if self._selects else tuple(range(len(release.query.keys)))
+        self._chosen: Chosen | None = None
+        if release.selection is not None and self._rows.unit is not None:
+            keys = tuple((k.code, k.domain.null) for k in (release.query.keys[i] for i in private))
+            self._chosen = Chosen(self._rows, release.query.where, keys, release.selection.groups)
+            if not self._selects:
+                self._rows = replace(self._rows, form=self._chosen)
         self._tables = tables
         self._bound = bases[0].bound
         self._of_unit = bases[0].measure.of_unit
@@ -130,7 +142,7 @@ class _Builder:
         self._filters = {m.identity[1]: f"when_{i}" for i, m in enumerate(filters)}
         self._conditions = {m.identity[1]: m.filter for m in filters}
         self._kept: exp.Expr | None = None
-        self._keys = [key_name(i) for i in range(len(self._query.keys))]
+        self._keys = [key_name(i) for i in self.keys]
 
     def query(self) -> exp.Select:
         """The whole query: limbs of the groups' sums, of the groups whose keys are declared."""
@@ -139,16 +151,19 @@ class _Builder:
         outside = select_from(grouped)
         outside.set("with_", with_)
         columns: list[exp.Expr] = []
-        for index, key in enumerate(self._query.keys):
+        for index in self.keys:
             code = column(key_name(index))
-            text = key.domain.kind is Kind.TEXT
+            text = self._query.keys[index].domain.kind is Kind.TEXT
             columns.append(code if text else named(cast(code, "BIGINT"), key_name(index)))
         for index, term in enumerate(self.terms):
             total = column(f"sum_{index}")
             columns += _limbs(total, index) if term.is_sum or self.weighted else [total]
         outside.set("expressions", columns)
-        declared = [_declared(key, column(key_name(i))) for i, key in enumerate(self._query.keys)]
-        if declared:
+        keys = [(index, self._query.keys[index]) for index in self.keys]
+        declared = [_declared(key, column(key_name(i))) for i, key in keys if not key.domain.private]
+        if self._selects:
+            outside.set("where", exp.Where(this=exp.GT(this=column("sum_0"), expression=exp.Literal.number(0))))
+        elif declared:
             always = exp.GTE(this=column("size"), expression=exp.Literal.number(0))
             only = case_when((always, exp.and_(*declared, copy=False)), default=exp.false())
             outside.set("where", exp.Where(this=only))
@@ -158,6 +173,8 @@ class _Builder:
 
     def _grouped(self) -> exp.Select:
         """The exact sums of each group."""
+        if self._selects:
+            return self._selected()
         if self._of_unit:
             return self._units()
         if self._by_unit_values:
@@ -185,7 +202,10 @@ class _Builder:
         read = self._read([], unit)
         weights = weights_by_unit(rows_sql(self._rows, read, self._tables), unit, self._bound.rows, self._where())
         joined_weights(select, weights)
-        return self._by_group(select, self._sum)
+        carried = [*self._keys, *self._filters.values(), *(name for name, _ in self._summands.values())]
+        columns = [*(column(name) for name in carried), named(gathered_weight(), WEIGHT_COLUMN)]
+        select.set("expressions", columns)
+        return self._by_group(select_from(select), self._sum)
 
     def _by_unit(self) -> exp.Select:
         return self._by_group(select_from(self._parts()), self._weighted_part(weight(self._bound.rows, column("size"))))
@@ -231,6 +251,16 @@ class _Builder:
         grouped = self._by_group(select, lambda _: none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))))
         return _with(grouped, pairs, values)
 
+    def _selected(self) -> exp.Select:
+        """How many units count for each private key; of a unit for no more keys than the selection allows for."""
+        if self._chosen is None:  # each row is a unit of its own, with one key
+            return self._by_group(self._values(), self._sum)
+        pairs = ranked_keys(self._chosen, self._tables)
+        renamed = {name: column(key_name(i)) for i, name in enumerate(self._keys)}
+        pairs.set("expressions", [named(c, name) for name, c in renamed.items()] + [column(RANK)])
+        self._kept = exp.LTE(this=column(RANK), expression=exp.Literal.number(self._chosen.groups))
+        return self._by_group(select_from(pairs), self._sum)
+
     def _distinct_values(self) -> exp.Select:
         """Sums over distinct values, of which a unit has at most as many as its bound, over all groups together."""
         values = self._values()
@@ -264,8 +294,12 @@ class _Builder:
 
     def _values(self) -> exp.Select:
         """A SELECT, its list still to be set, FROM the rows with keys, conditions and finished summands."""
-        conditions = [c.copy() for c in (*self._query.where, *(g for key in self._query.keys for g in key.guards))]
-        carried: dict[str, exp.Expr] = {key_name(i): key.code.copy() for i, key in enumerate(self._query.keys)}
+        keys = {key_name(i): self._query.keys[i] for i in self.keys}
+        conditions = [c.copy() for c in (*self._query.where, *(g for key in keys.values() for g in key.guards))]
+        for key in keys.values():
+            if key.domain.private and not key.domain.null:
+                conditions.append(exp.Not(this=exp.Is(this=paren(key.code.copy()), expression=exp.Null())))
+        carried: dict[str, exp.Expr] = {name: key.code.copy() for name, key in keys.items()}
         for text, name in self._filters.items():
             condition_ = self._conditions[text]
             assert condition_ is not None
