@@ -122,7 +122,7 @@ def keep_options(tree: exp.Expr) -> exp.Expr:
         number = first.alias.rpartition("_")[2]
         mark = exp.EQ(this=exp.Literal.string(_MARK), expression=exp.Literal.string(number))
         where = select.args.get("where")
-        select.set("where", exp.Where(this=mark if where is None else exp.and_(where.this, mark)))
+        select.set("where", exp.Where(this=mark if where is None else exp.and_(where.this, mark, copy=False)))
     return tree
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from dpsql.policy import load
 from tests.readme import with_generated
-from tests.readme.product import compiler_of_pums, copy_policies, generated
+from tests.readme.product import compilers, copy_policies, generated
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -206,8 +206,8 @@ def test_it_fits_a_screen() -> None:
 
 def write_generated() -> None:
     """Put the parts that are made from the product into README."""
-    with tempfile.TemporaryDirectory() as name, compiler_of_pums(Path(name)) as compiles:
-        text = with_generated(README.read_text(encoding="utf-8"), generated(compiles))
+    with tempfile.TemporaryDirectory() as name, compilers(Path(name)) as made:
+        text = with_generated(README.read_text(encoding="utf-8"), generated(made))
     README.write_text(text, encoding="utf-8")
 
 

@@ -40,6 +40,11 @@ CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
         (f"{CLAUSE} OPTIONS(epsilon = 0.5) COUNT(*) FROM t UNION ALL SELECT COUNT(*) FROM t", "2.5"),
         (f"{CLAUSE} OPTIONS(epsilon = 0.5) COUNT(*), (SELECT COUNT(*) FROM t), (SELECT SUM(n) FROM t) FROM t", "2.5"),
         (f"WITH q AS ({CLAUSE} OPTIONS(epsilon = 3) COUNT(*) AS c FROM t) SELECT c + 1, c FROM q", "3"),
+        (
+            f"{CLAUSE} OPTIONS(epsilon = 1) COUNT(*) FROM t WHERE n > 1 AND (n < 9 OR n > "
+            f"({CLAUSE} OPTIONS(epsilon = 0.5) AVG(n) FROM t WHERE n > 2))",
+            "1.5",
+        ),
         (f"{CLAUSE} OPTIONS(epsilon = 3) k FROM t GROUP BY k", "0"),
     ],
 )

@@ -18,29 +18,34 @@ from dpsql.policy import load
 from dpsql.rewrite import outer
 from tests.benchmarks import accuracy
 from tests.readme import functions, policy, sql, with_generated
-from tests.readme.product import ROOT, compiler_of_pums, generated
+from tests.readme.product import ROOT, compilers, generated
 
 
 @pytest.fixture(scope="module")
-def compiles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sql.Compile]:
-    with compiler_of_pums(tmp_path_factory.mktemp("readme")) as made:
-        yield made
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sql.Compilers]:
+    with compilers(tmp_path_factory.mktemp("readme")) as found:
+        yield found
 
 
-def test_the_generated_parts_of_readme(compiles: sql.Compile) -> None:
+def test_the_generated_parts_of_readme(made: sql.Compilers) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert with_generated(text, generated(compiles)) == text
+    assert with_generated(text, generated(made)) == text
 
 
 @pytest.mark.parametrize("example", [example for clause in sql.CLAUSES for example in clause.examples])
-def test_what_readme_says_is_answered_compiles(compiles: sql.Compile, example: str) -> None:
-    assert compiles(example)
+def test_what_readme_says_is_answered_compiles(made: sql.Compilers, example: str) -> None:
+    assert made.rows(example)
+
+
+@pytest.mark.parametrize("example", [example for clause in sql.UNIT_CLAUSES for example in clause.examples])
+def test_what_readme_says_is_answered_of_units_compiles(made: sql.Compilers, example: str) -> None:
+    assert made.units(example)
 
 
 def test_every_clause_that_is_answered_has_a_row() -> None:
     """A part of SELECT or a kind of node that becomes allowed needs an example."""
     trees = []
-    for clause in sql.CLAUSES:
+    for clause in (*sql.CLAUSES, *sql.UNIT_CLAUSES):
         for example in clause.examples:
             plain = re.sub(r"^EXPLAIN (\(.*?\) )?|WITH DIFFERENTIAL_PRIVACY OPTIONS\(.*?\) ", "", example)
             trees.append(sqlglot.parse_one(plain, dialect="duckdb"))

@@ -31,6 +31,7 @@ STATEMENTS = (
     "SELECT clinic, VARIANCE(cost) FROM visit GROUP BY clinic",
     "SELECT SUM(cost) FROM visit",
     "SELECT COUNT(DISTINCT cust) FROM orders",
+    "SELECT COUNT(cust), COUNT(cust) FILTER (WHERE total > 0), COUNT(DISTINCT cust) FROM orders",
     "SELECT COUNT(DISTINCT cust) FILTER (WHERE total > 0), COUNT(*) FROM orders",
     "SELECT status, COUNT(DISTINCT cust) FROM orders GROUP BY status",
     "SELECT priority, COUNT(DISTINCT cust) FROM orders GROUP BY priority",
@@ -50,6 +51,7 @@ JOINS = (
     "SELECT c.segment, COUNT(*), SUM(o.total) FROM customer c JOIN orders o ON c.cust = o.cust GROUP BY c.segment",
     "SELECT segment, SUM(total * balance) FROM customer, orders WHERE orders.cust = customer.cust GROUP BY segment",
     "SELECT COUNT(*), AVG(total) FROM customer JOIN orders USING (cust) WHERE cust > 3",
+    "SELECT COUNT(*) FROM customer c JOIN orders o ON (total > 0 AND (o.priority > 1 AND (c.cust = o.cust)))",
     "SELECT o.status, SUM(i.qty), COUNT(*) FROM orders o JOIN item i ON i.order_id = o.id GROUP BY o.status",
     "SELECT status, COUNT(DISTINCT o.cust) FROM item i JOIN orders o ON o.id = i.order_id GROUP BY status",
     "SELECT n.name, COUNT(*) FROM customer c, nation n, orders o WHERE c.nation = n.key AND o.cust = c.cust GROUP BY 1",
@@ -68,10 +70,14 @@ JOINS = (
     "GROUP BY 1, 2",
     "SELECT COUNT(*), SUM(qty) FROM item JOIN orders ON id = order_id LEFT JOIN customer c ON c.cust = orders.cust "
     "LEFT JOIN nation ON key = c.nation WHERE c.segment = 'A' OR region = 'EU'",
+    "WITH o AS (SELECT * FROM orders), n AS (SELECT key, name FROM nation) SELECT n.name, COUNT(*), SUM(o.total) "
+    "FROM o JOIN customer c ON o.cust = c.cust JOIN n ON n.key = c.nation GROUP BY n.name",
 )
 SUBQUERIES = (
     "SELECT AVG(s), COUNT(*) FROM (SELECT cust, SUM(total) AS s FROM orders GROUP BY cust) AS q",
     "SELECT n, COUNT(*) FROM (SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust) AS q GROUP BY n",
+    "SELECT n, m, COUNT(*) FROM (SELECT cust, COUNT(cust) AS n, COUNT(DISTINCT cust) AS m FROM orders GROUP BY cust) "
+    "AS q GROUP BY n, m",
     "SELECT n, COUNT(*), SUM(m) FROM (SELECT cust, COUNT(total) AS n, MAX(priority) AS m FROM orders "
     "WHERE status <> 'P' GROUP BY cust HAVING COUNT(*) > 1) AS q GROUP BY n",
     "SELECT status, AVG(a) FROM (SELECT cust, status, AVG(total) AS a FROM orders GROUP BY 1, 2) AS q GROUP BY status",
@@ -92,7 +98,7 @@ SUBQUERIES = (
     "SELECT what, COUNT(*), SUM(x) FROM (SELECT 'o' AS what, total AS x FROM orders UNION ALL SELECT 'v', cost "
     "FROM visit UNION ALL SELECT 'n', NULL FROM customer) AS q GROUP BY what",
     "SELECT COUNT(DISTINCT cust) FROM (SELECT cust FROM orders UNION ALL SELECT cust FROM visit) AS q",
-    "SELECT COUNT(DISTINCT o.cust), COUNT(*) FROM customer c LEFT JOIN orders o ON o.cust = c.cust",
+    "SELECT COUNT(DISTINCT o.cust), COUNT(*), COUNT(o.cust) FROM customer c LEFT JOIN orders o ON o.cust = c.cust",
     "SELECT AVG(n) FROM (SELECT cust, COUNT(*) AS n FROM (SELECT cust FROM orders UNION ALL SELECT cust FROM visit) "
     "AS u GROUP BY cust) AS q",
     "SELECT COUNT(*) FROM customer WHERE cust IN (SELECT cust FROM orders WHERE total > 0)",

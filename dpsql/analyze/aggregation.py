@@ -479,12 +479,15 @@ class ReleaseBuilder:
         if shape.argument is None:
             return Call(shape.aggregate, Measure(None, condition, shape.distinct), Shown(node))
         resolved = self.scope.resolved(shape.argument)
-        of_unit = shape.distinct and shape.aggregate == "count" and self._is_unit(resolved)
-        if not of_unit:
+        counts_units = shape.aggregate == "count" and self._is_unit(resolved)
+        of_unit = counts_units and shape.distinct
+        if not counts_units:
             self._no_units(resolved, node, f"in {show(node)}")
         elif unparenthesised(resolved).name != self.scope.source.rows.unit:  # NULL where an outer join found no partner
             known = compiler.predicate(exp.Not(this=exp.Is(this=resolved.copy(), expression=exp.Null())))
             condition = known if condition is None else exp.and_(condition, known, copy=False)
+        if counts_units and not of_unit:  # each row has a unit: COUNT(unit) counts rows
+            return Call(shape.aggregate, Measure(None, condition, distinct=False), Shown(node))
         by_unit = shape.distinct and self.scope.source.rows.unit is not None
         several = resolved.args.get("default") if isinstance(resolved, exp.Case) else resolved
         if isinstance(several, exp.Tuple) and shape.distinct and shape.aggregate == "count":

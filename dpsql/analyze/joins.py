@@ -74,11 +74,10 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
 
     (a AND x) OR (a AND y) is a AND (x OR y), NULL or not: Kleene's logic is distributive.
     """
-    found: list[exp.Expr] = []
-    for term in connector_terms(unparenthesised(condition), exp.And):
-        plain = unparenthesised(term)
-        found += _factored(plain) if isinstance(plain, exp.Or) else [term]
-    return found
+    plain = unparenthesised(condition)
+    if isinstance(plain, exp.And):
+        return [found for term in connector_terms(plain, exp.And) for found in conjuncts(term)]
+    return _factored(plain) if isinstance(plain, exp.Or) else [condition]
 
 
 def _factored(node: exp.Or) -> list[exp.Expr]:
@@ -176,9 +175,8 @@ class FromClause:
         names = [source.name for source in self.sources]
         for source in self.sources:
             if names.count(source.name) > 1:
-                raise refuse(
-                    source.node, f"the name {source.name} stands twice in FROM", "give each an alias of its own"
-                )
+                what = f"the name {source.name} stands twice in FROM" if source.name else "two of FROM have no name"
+                raise refuse(source.node, what, "give each an alias of its own")
 
     def _all_columns(self, parts: Mapping[str, Mapping[str, exp.Expr]]) -> dict[str, exp.Expr]:
         columns = self._merged()

@@ -222,9 +222,9 @@ class Analyzer:
 
     def _aliased_rows(self, node: exp.Expr, relation: Private) -> Private:
         alias = node.args.get("alias")
-        name = check_name(node, node.alias) if node.alias else ""
+        name = node.alias or (node.name.rpartition(".")[2] if isinstance(node, exp.Table) else "")
         renamed = self._renamed(node, relation, [c.name for c in alias.columns] if alias else [])
-        return replace(renamed, alias=name)
+        return replace(renamed, alias=check_name(node, name))
 
     def _aliased_tree(self, node: exp.Expr, tree: exp.Expr) -> Derived:
         alias = node.args.get("alias")
@@ -256,15 +256,13 @@ class Analyzer:
             )  # fmt: skip
         name = node.name.lower()
         if name in env:
-            return self._aliased(node, _named(env[name], node))
+            return self._aliased(node, env[name])
         declared = declared_table(name, self.policy.tables)
         if declared is None:
             raise self._unknown_table(node, name)
         table = self.policy.tables[declared]
         columns: dict[str, exp.Expr] = {c: exp.column(c, quoted=True) for c in table.columns}
         rows = self._aliased_rows(node, Private(scan(table, self.policy, self.catalogue), columns))
-        if not node.alias:
-            rows = replace(rows, alias=name.rpartition(".")[2])
         if not table.public:
             return rows
         self.public_tables.add(declared)
@@ -476,8 +474,3 @@ def _public_table(name: str, node: exp.Table) -> exp.Expr:
         this=exp.to_identifier(name, quoted=True),
         alias=exp.TableAlias(this=exp.to_identifier(node.alias or node.name, quoted=True)),
     )
-
-
-def _named(relation: Relation, node: exp.Table) -> Relation:
-    """A CTE where it is used: known by its own name unless the FROM clause gives another."""
-    return replace(relation, alias=node.name.lower()) if isinstance(relation, Private) else relation

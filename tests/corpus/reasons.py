@@ -16,7 +16,7 @@ class Reason:
     """A class of refusals.
 
     verdict  of a query that could be answered soundly: right (not with what the policy and the query say), later (once
-             units, joins and key selection are there) or gap (it should be mended)
+             more of joins, and the selection of keys, are there) or gap (it should be mended)
     """
 
     text: str
@@ -38,11 +38,18 @@ _PATTERNS = tuple(
         (r"^the window function .* would read private rows", "a window over private rows", "right"),
         (r"LIMIT over rows", "LIMIT over rows of a private table", "right"),
         (r"^table .* does not exist", "no table of this name in the project's schemas", "right"),
-        (r"^column .* does not exist|not in this FROM clause", "no such column in this place", "right"),
+        (r"^column .* (does not exist|is in \w+ and )|not in this FROM clause|^USING names", "no such column in this place", "right"),  # noqa: E501
         (r"can't be answered: Referenced table .* not found", "no such column in this place", "right"),
-        (r"join with the private table|JOIN in brackets", "a join with a private table", "later"),
+        (r"is a unit of its own, so no row", "a join of private rows that are units of their own", "right"),
+        (r"is not on their privacy unit$", "a join of private tables on something else than the unit", "right"),
+        (r"both have many rows of one unit", "a join of tables that both have many rows of one unit", "right"),
+        (r"has no key that is declared unique", "a join with a public table without a declared key", "right"),
+        (r"(RIGHT|FULL|NATURAL)\b.* JOIN with private rows|LEFT JOIN of the private .* to public", "a join that keeps rows without a private one", "later"),  # noqa: E501
+        (r"with the result of a query isn't supported$", "a join of private with released rows", "later"),
+        (r"JOIN in brackets", "a JOIN in brackets", "later"),
+        (r"names the privacy unit, so it can't stand in GROUP BY$", "groups that are single units", "right"),
+        (r"depends on the row around it$", "a subquery that depends on the row around it", "later"),
         (r"(UNION|EXCEPT|INTERSECT) over private rows", "a set operation over private rows", "right"),
-        (r"DISTINCT …\) isn't supported|DISTINCT inside an aggregate", "DISTINCT inside an aggregate", "gap"),
         (r"the aggregate (MAX|MIN)", "an extreme value is one row's value", "right"),
         (r"the aggregate .* isn't supported", "an aggregate that isn't known", "later"),
         (r"RANDOM\(\) isn't supported", "a random value", "right"),
@@ -54,11 +61,10 @@ _PATTERNS = tuple(
         (r"make \d+ groups|has [\d,]+ values; at most", "more groups than can be shown", "right"),
         (r"^TABLESAMPLE", "a sample of private rows", "later"),
         (r"nests aggregates", "an aggregate of an aggregate", "right"),
-        (r"^a subquery inside an expression over private rows", "a subquery inside an expression over private rows", "later"),  # noqa: E501
+        (r"^a subquery inside an expression", "a subquery inside an expression over private rows", "later"),
         (r"needs bounds", "a sum without bounds", "right"),
-        (r"appears twice in a subquery", "two columns of one name", "right"),
         (r"is a table function, which isn't supported$", "a table function", "right"),
-        (r"isn't a table$|names no column|^DB isn't supported", "no valid query in this dialect", "right"),
+        (r"isn't a table$|names no column|different numbers of columns$|^DB isn't supported", "no valid query in this dialect", "right"),  # noqa: E501
         (r"^AVG\(\*\) isn't supported", "no valid query in this dialect", "right"),
         (r"above the policy's max_epsilon", "an ε above the policy's ceiling", "right"),
         (r"of a count holds no 1$", "bounds of a count without 1", "right"),

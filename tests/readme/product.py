@@ -9,6 +9,7 @@ from pathlib import Path
 
 import dpsql
 from tests.readme import functions, policy, sql, tpch
+from tests.tpch import generate
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,12 +22,17 @@ def copy_policies(folder: Path) -> Path:
 
 
 @contextmanager
-def compiler_of_pums(folder: Path) -> Iterator[sql.Compile]:
-    """Compiles a statement under config/pums.yaml."""
-    with dpsql.connect(copy_policies(folder), analyst="alice", create_ledger=True) as connection:
-        yield connection.cursor().explain
+def compilers(folder: Path) -> Iterator[sql.Compilers]:
+    """Compile statements under config/pums.yaml and under config/tpch.yaml, over a little data of its shape."""
+    policies = copy_policies(folder)
+    generate.write(policies.parent / "var", scale=0.001)
+    with (
+        dpsql.connect(policies, analyst="alice", create_ledger=True) as rows,
+        dpsql.connect(policies.with_name("tpch.yaml"), create_ledger=True) as units,
+    ):
+        yield sql.Compilers(rows.cursor().explain, units.cursor().explain)
 
 
-def generated(compiles: sql.Compile) -> dict[str, str]:
+def generated(compilers: sql.Compilers) -> dict[str, str]:
     """Each part by its name."""
-    return {**policy.tables(), **sql.tables(compiles), **functions.tables(), **tpch.tables()}
+    return {**policy.tables(), **sql.tables(compilers), **functions.tables(), **tpch.tables()}

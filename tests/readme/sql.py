@@ -17,8 +17,16 @@ Compile = Callable[[str], object]
 
 
 @dataclass(frozen=True)
+class Compilers:
+    """Under config/pums.yaml, where each row is a unit, and under config/tpch.yaml, where a customer has many."""
+
+    rows: Compile
+    units: Compile
+
+
+@dataclass(frozen=True)
 class Clause:
-    """A row of the table of answered SQL: README shows the first example, all are compiled."""
+    """A row of a table of answered SQL: README shows the first example, all are compiled."""
 
     what: str
     examples: tuple[str, ...]
@@ -111,6 +119,75 @@ CLAUSES = (
     Clause("the plan, free", ("EXPLAIN SELECT COUNT(*) FROM people", "EXPLAIN (FORMAT json) VALUES (1)")),
 )  # fmt: skip
 
+_SPENT = "(SELECT o_custkey, SUM(o_totalprice) AS spent FROM orders GROUP BY o_custkey) AS q"
+UNIT_CLAUSES = (
+    Clause(
+        "the rows of a table that reaches its unit through others",
+        ("SELECT l_shipmode, COUNT(*), SUM(l_quantity) FROM lineitem GROUP BY l_shipmode",),
+    ),
+    Clause(
+        "how many units; how many different values",
+        ("SELECT COUNT(DISTINCT o_custkey), COUNT(DISTINCT o_clerk) FROM orders",
+         "SELECT o_orderpriority, COUNT(DISTINCT o_custkey) FROM orders GROUP BY o_orderpriority",
+         "SELECT COUNT(DISTINCT k) FROM (SELECT c_custkey AS k FROM customer UNION ALL SELECT o_custkey FROM orders)"),
+    ),
+    Clause(
+        "`JOIN` of private tables on the unit, where one has one row of each",
+        ("SELECT c_mktsegment, SUM(o_totalprice) FROM customer JOIN orders ON c_custkey = o_custkey GROUP BY 1",
+         "SELECT COUNT(*) FROM customer, orders WHERE c_custkey = o_custkey AND o_totalprice > c_acctbal"),
+    ),
+    Clause(
+        "… and along the foreign key that leads to the unit",
+        ("SELECT o_orderstatus, COUNT(*) FROM orders JOIN lineitem ON l_orderkey = o_orderkey GROUP BY o_orderstatus",
+         "SELECT c_mktsegment, SUM(l_quantity) FROM customer, orders, lineitem "
+         "WHERE c_custkey = o_custkey AND o_orderkey = l_orderkey GROUP BY c_mktsegment"),
+    ),
+    Clause(
+        "`JOIN` with a public table on all columns of its key",
+        ("SELECT p_brand, SUM(l_quantity) FROM lineitem JOIN part ON p_partkey = l_partkey GROUP BY p_brand",
+         "SELECT COUNT(*) FROM lineitem JOIN partsupp ON ps_partkey = l_partkey AND ps_suppkey = l_suppkey "
+         "WHERE ps_supplycost > 500"),
+    ),
+    Clause(
+        "`LEFT JOIN` from the private table whose rows are kept",
+        ("SELECT c_mktsegment, COUNT(o_orderkey) FROM customer LEFT JOIN orders ON c_custkey = o_custkey GROUP BY 1",
+         "SELECT COUNT(p_partkey) FROM lineitem LEFT JOIN part ON p_partkey = l_partkey AND p_size > 10"),
+    ),
+    Clause(
+        "a subquery with one row of each unit: `COUNT`, `SUM`, `AVG`, `MIN`, `MAX`, `HAVING`",
+        (f"SELECT AVG(spent) FROM {_SPENT}",
+         "SELECT n, COUNT(*) FROM (SELECT o_custkey, COUNT(*) AS n, MAX(o_orderdate) AS last FROM orders "
+         "GROUP BY o_custkey HAVING COUNT(*) > 1) AS q WHERE last > DATE '1997-01-01' GROUP BY n",
+         "SELECT COUNT(*) FROM (SELECT DISTINCT o_custkey FROM orders) AS q"),
+    ),
+    Clause(
+        "… or of each unit and other columns",
+        ("SELECT o_orderstatus, AVG(n) FROM (SELECT o_custkey, o_orderstatus, COUNT(*) AS n FROM orders "
+         "GROUP BY o_custkey, o_orderstatus) AS q GROUP BY o_orderstatus",),
+    ),
+    Clause(
+        "… joined on the unit",
+        (f"SELECT c_mktsegment, AVG(spent) FROM customer JOIN {_SPENT} ON c_custkey = o_custkey GROUP BY 1",),
+    ),
+    Clause(
+        "`IN`, `NOT IN`, `EXISTS`, `NOT EXISTS` over private tables, on the unit or the foreign key to it",
+        ("SELECT COUNT(*) FROM customer WHERE c_custkey NOT IN (SELECT o_custkey FROM orders)",
+         "SELECT COUNT(*) FROM orders WHERE EXISTS (SELECT 1 FROM lineitem WHERE l_orderkey = o_orderkey "
+         "AND l_commitdate < l_receiptdate)"),
+    ),
+    Clause(
+        "… and over public tables, on any condition",
+        ("SELECT SUM(l_quantity) FROM lineitem WHERE l_partkey IN (SELECT p_partkey FROM part WHERE p_size > 40)",
+         "SELECT COUNT(*) FROM lineitem WHERE NOT EXISTS (SELECT 1 FROM supplier WHERE s_suppkey = l_suppkey "
+         "AND s_acctbal < 0)"),
+    ),
+    Clause(
+        "other contribution bounds",
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows = 15) COUNT(*) FROM orders",),
+    ),
+)  # fmt: skip
+"""What is answered besides where a unit has many rows: under config/tpch.yaml."""
+
 REFUSED = (
     ("rows of a private table", "SELECT age, income FROM people WHERE income > 300000"),
     ("a column outside of aggregates", "SELECT sex, age, COUNT(*) FROM people GROUP BY sex"),
@@ -119,7 +196,11 @@ REFUSED = (
     ("a sum without bounds", "SELECT SUM(1 / income) FROM people"),
     ("groups that aren't known beforehand", "SELECT income, COUNT(*) FROM people GROUP BY income"),
     ("`ROLLUP`, `CUBE`, `GROUPING SETS`", "SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)"),
-    ("a join with a private table", "SELECT COUNT(*) FROM people JOIN regions ON people.age = regions.population"),
+    ("a join with a public table without a key", "SELECT COUNT(*) FROM people JOIN regions ON age = population"),
+    (
+        "a join with private rows that are units of their own",
+        "SELECT COUNT(*) FROM people AS a JOIN people AS b USING (age)",
+    ),
     (
         "`UNION`, `EXCEPT` of private rows",
         "SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT educ FROM people) AS q",
@@ -143,6 +224,47 @@ REFUSED = (
 )
 """What is refused, with an example; where the first is empty, another of the same."""
 
+UNIT_REFUSED = (
+    ("groups that are single units, or single rows", "SELECT o_custkey, COUNT(*) FROM orders GROUP BY o_custkey"),
+    ("", "SELECT l_orderkey, COUNT(*) FROM lineitem GROUP BY l_orderkey"),
+    ("the unit as a value", "SELECT SUM(o_custkey) FROM orders"),
+    ("a join on something else than the unit", "SELECT COUNT(*) FROM customer JOIN orders ON o_totalprice > c_acctbal"),
+    (
+        "… that leaves out a table on the way to it",
+        "SELECT COUNT(*) FROM customer JOIN lineitem ON c_nationkey = l_suppkey",
+    ),
+    (
+        "a join of two tables that both have many rows of a unit",
+        "SELECT COUNT(*) FROM orders AS a JOIN orders AS b ON a.o_custkey = b.o_custkey",
+    ),
+    (
+        "a join with a public table, not on its whole key",
+        "SELECT COUNT(*) FROM lineitem JOIN partsupp ON ps_partkey = l_partkey",
+    ),
+    (
+        "an outer join that keeps public rows",
+        "SELECT n_name, COUNT(c_custkey) FROM nation LEFT JOIN customer ON c_nationkey = n_nationkey GROUP BY n_name",
+    ),
+    (
+        "a join of private rows with released ones",
+        "SELECT COUNT(*) FROM orders, (SELECT AVG(o_totalprice) AS mean FROM orders) AS q WHERE o_totalprice > mean",
+    ),
+    (
+        "`IN` over private rows on something else than the unit",
+        "SELECT COUNT(*) FROM orders WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem)",
+    ),
+    (
+        "an aggregate that depends on the private row around it",
+        "SELECT COUNT(*) FROM lineitem AS l WHERE l_quantity > (SELECT AVG(l_quantity) FROM lineitem AS m "
+        "WHERE m.l_partkey = l.l_partkey)",
+    ),
+    (
+        "bounds of a unit's sum in a group",
+        "SELECT SUM(o_totalprice, contribution_bounds_per_group => (0, 1000)) FROM orders",
+    ),
+)
+"""What is refused besides where a unit has many rows: under config/tpch.yaml."""
+
 CALLS = {
     "count": (("COUNT(*)", "rows"), ("COUNT({x})", "rows with a value"), ("COUNT_IF({p})", "rows for which p holds")),
     "sum": (("SUM({x})", "the sum; 0 of no rows"),),
@@ -155,16 +277,18 @@ CALLS = {
 """How each aggregate of the product may be called, and what it gives."""
 
 
-def tables(compiles: Compile) -> dict[str, str]:
-    """The four tables, by name; `compiles` is of config/pums.yaml."""
+def tables(compilers: Compilers) -> dict[str, str]:
+    """The six tables, by name."""
     return {
-        "answered": table(("answered", "for example"), ((c.what, code(c.examples[0])) for c in CLAUSES)),
+        "answered": _answered(CLAUSES),
+        "answered of units": _answered(UNIT_CLAUSES),
         "aggregates": table(
             ("aggregate", "other names", "of", "`DISTINCT`", "`FILTER`", "needs bounds", "± and interval"),
-            _aggregate_rows(compiles),
+            _aggregate_rows(compilers.rows),
         ),
         "keys": table(("type", "alone", "with `bounds`", "with `keys`", "made from it, for example"), _key_rows()),
-        "refused": table(("refused", "for example", "SQLSTATE", "hint"), _refused_rows(compiles)),
+        "refused": _refused(compilers.rows, REFUSED),
+        "refused of units": _refused(compilers.units, UNIT_REFUSED),
     }
 
 
@@ -177,11 +301,17 @@ def refusal(compiles: Compile, sql: str) -> dpsql.Error | None:
     return None
 
 
-def _refused_rows(compiles: Compile) -> Iterator[tuple[str, ...]]:
-    for what, sql in REFUSED:
+def _answered(clauses: Iterable[Clause]) -> str:
+    return table(("answered", "for example"), ((c.what, code(c.examples[0])) for c in clauses))
+
+
+def _refused(compiles: Compile, examples: Iterable[tuple[str, str]]) -> str:
+    rows = []
+    for what, sql in examples:
         error = refusal(compiles, sql)
         assert error is not None, sql
-        yield what, code(sql), code(error.sqlstate), error.hint or ""
+        rows.append((what, code(sql), code(error.sqlstate), error.hint or ""))
+    return table(("refused", "for example", "SQLSTATE", "hint"), rows)
 
 
 # ---------------------------------------------------------------------------------------------- aggregates

@@ -238,3 +238,8 @@ SELECT COUNT(*) FROM people PIVOT (COUNT(*) FOR city IN ('A', 'B'))
 --> 0A000 PIVOT isn't supported here
 --> hint: leave it out
 --> at 21: people PIVOT (COUNT(*) FOR cit
+
+SELECT COUNT(*) FROM (SELECT age AS a FROM people) JOIN (SELECT age AS b FROM people) ON a = b
+--> 0A000 two of FROM have no name
+--> hint: give each an alias of its own
+--> at 29: age AS a FROM people) JOIN (SE
