@@ -135,6 +135,7 @@ class CursorPrivacy:
 
     epsilon_charged  what the ledger charged: 0 where no private table was read
     epsilon_left     what the budget leaves this analyst after it; None: no limit
+    delta_charged    above 0 where the query groups by keys that aren't public
     level            of the half-widths: 0.95
     half_widths      one for each column of `description`: None where the column is not one noisy number as it
                      stands; a number w: each exact number lies within answer ± w in `level` of all answers; a
@@ -147,16 +148,18 @@ class CursorPrivacy:
     epsilon_left: Fraction | None
     level: float
     half_widths: tuple[float | tuple[float, ...] | None, ...]
+    delta_charged: Fraction = Fraction(0)
 
     def __str__(self) -> str:
         left = "no limit" if self.epsilon_left is None else f"{float(self.epsilon_left):.9g} left"
-        return f"charged ε {float(self.epsilon_charged):.9g}, {left}"
+        delta = f" and δ {float(self.delta_charged):.9g}" if self.delta_charged else ""
+        return f"charged ε {float(self.epsilon_charged):.9g}{delta}, {left}"
 
 
 def _privacy(result: Result) -> CursorPrivacy:
     cost = result.privacy
     widths = tuple(c.half_width if c.half_widths is None else c.half_widths for c in result.columns)
-    return CursorPrivacy(cost.analyst, cost.epsilon_charged, cost.epsilon_left, cost.level, widths)
+    return CursorPrivacy(cost.analyst, cost.epsilon_charged, cost.epsilon_left, cost.level, widths, cost.delta_charged)
 
 
 # ---------------------------------------------------------------------------------------------- sessions

@@ -220,10 +220,10 @@ def _text(facts: dict[str, Any]) -> str:
 
 
 def _release_text(index: int, release: dict[str, Any]) -> list[str]:
-    lines = [
-        f"release {index} of {release['table']}: {release['groups']} group{'s' * (release['groups'] != 1)}, "
-        f"epsilon {release['epsilon']:g}, unit {release['unit']}"
-    ]
+    groups = _many(release["groups"], "group")
+    if release["selection"]:
+        groups = "groups found in the data" + ("" if release["groups"] == 1 else f", {groups} of each")
+    lines = [f"release {index} of {release['table']}: {groups}, epsilon {release['epsilon']:g}, unit {release['unit']}"]
     for key in release["keys"]:
         if key["count"] is None:
             lines.append(f"  key {key['expression']}: from {key['from']}")

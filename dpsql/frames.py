@@ -132,6 +132,7 @@ def privacy_facts(result: Result) -> dict[str, Any]:
     return {
         "analyst": privacy.analyst,
         "epsilon_charged": float(privacy.epsilon_charged),
+        "delta_charged": float(privacy.delta_charged),
         "epsilon_left": None if privacy.epsilon_left is None else float(privacy.epsilon_left),
         "level": privacy.level,
         "half_widths": {name: width for name, width in widths.items() if width is not None},

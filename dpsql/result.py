@@ -38,13 +38,14 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """What an answer cost: ε asked for, ε charged, and what is left for this analyst (None: no limit)."""
+    """What an answer cost: ε asked for, ε and δ charged, and the ε left for this analyst (None: no limit)."""
 
     analyst: str
     epsilon: Fraction
     epsilon_charged: Fraction
     epsilon_left: Fraction | None
     level: float = LEVEL
+    delta_charged: Fraction = Fraction(0)
 
 
 class Values:

@@ -340,7 +340,9 @@ def union(branches: tuple[Rows, ...], sets: Mapping[str, ValueSet], unit: str | 
     tables = tuple(table for rows in branches for table in rows.tables)
     units = frozenset(name for name in sets if any(name in rows.units for rows in branches))
     own = frozenset(name for name in sets if all(name in rows.own for rows in branches))
-    return Rows(Union(branches), sets, {}, unit, units, own, ContributionBound(most, weighted), tables)
+    moved = frozenset(name for name in sets if any(name in rows.moved for rows in branches))
+    bound = ContributionBound(most, weighted)
+    return Rows(Union(branches), sets, {}, unit, units, own, bound, tables, moved=moved)
 
 
 def grouped(
@@ -420,8 +422,11 @@ def identical(left: Rows, one: str, right: Rows, other: str, types: Mapping[str,
     """Whether two columns are of types that compare exactly, without a conversion that could merge or fail values.
 
     `types` are the engine's own, by table and column. Two integer types are as good as one: the narrower is widened,
-    which keeps different numbers different (PROOFS P4b).
+    which keeps different numbers different (PROOFS P4b). All names of units are of one kind, stored or not.
     """
+    kind = left.sets[one].kind
+    if one in left.own and other in right.own and kind not in (Kind.DOUBLE, Kind.DECIMAL):
+        return kind is right.sets[other].kind
     a, b = (_stored(rows, column, types) for rows, column in ((left, one), (right, other)))
     if a is None or b is None or left.sets[one].kind is Kind.DOUBLE:
         return False

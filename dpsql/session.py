@@ -187,7 +187,8 @@ class Session:
                 widths = tuple(values.column(visible + offset).tolist())
                 new[position] = replace(new[position], half_widths=widths)
             columns, values = tuple(new), values.without_columns_from(visible)
-        privacy = Privacy(analyst, compiled.plan.epsilon, charged, remaining.epsilon, LEVEL)
+        delta = compiled.plan.charge.delta
+        privacy = Privacy(analyst, compiled.plan.epsilon, charged, remaining.epsilon, LEVEL, delta)
         return Result(columns, values, privacy)
 
     # ------------------------------------------------------------------------------------------ explaining

@@ -457,6 +457,7 @@ def test_privacy_of_pandas_frames(cursor: dpsql.Cursor, tmp_path: Path) -> None:
     assert facts == {
         "analyst": "alice",
         "epsilon_charged": 0.5,
+        "delta_charged": 0,
         "epsilon_left": float(privacy.epsilon_left),
         "level": 0.95,
         "half_widths": {"n": privacy.half_widths[1]},
@@ -481,7 +482,14 @@ def test_privacy_of_arrow_tables(cursor: dpsql.Cursor, tmp_path: Path) -> None:
 def test_privacy_of_public_answers_without_a_limit() -> None:
     result = Result((ResultColumn("v", "INTEGER"),), Values([(1,)]), Privacy("é", Fraction(1), Fraction(0), None))
     facts = frames.privacy_facts(result)
-    assert facts == {"analyst": "é", "epsilon_charged": 0, "epsilon_left": None, "level": 0.95, "half_widths": {}}
+    assert facts == {
+        "analyst": "é",
+        "epsilon_charged": 0,
+        "delta_charged": 0,
+        "epsilon_left": None,
+        "level": 0.95,
+        "half_widths": {},
+    }
     assert json.loads(frames.arrow_table(result, 0, False).schema.metadata[frames.METADATA]) == facts
 
 

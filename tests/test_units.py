@@ -101,6 +101,8 @@ SUBQUERIES = (
     "SELECT COUNT(DISTINCT o.cust), COUNT(*), COUNT(o.cust) FROM customer c LEFT JOIN orders o ON o.cust = c.cust",
     "SELECT AVG(n) FROM (SELECT cust, COUNT(*) AS n FROM (SELECT cust FROM orders UNION ALL SELECT cust FROM visit) "
     "AS u GROUP BY cust) AS q",
+    "SELECT segment, AVG(n) FROM (SELECT cust, COUNT(*) AS n FROM (SELECT cust FROM orders UNION ALL SELECT cust "
+    "FROM visit) AS u GROUP BY cust) AS q JOIN customer AS c ON c.cust = q.cust GROUP BY segment",
     "SELECT COUNT(*) FROM customer WHERE cust IN (SELECT cust FROM orders WHERE total > 0)",
     "SELECT COUNT(*) FROM customer WHERE cust NOT IN (SELECT cust FROM orders WHERE cust IS NOT NULL)",
     "SELECT COUNT(*), SUM(total) FROM orders WHERE cust IN (SELECT cust FROM visit GROUP BY cust HAVING COUNT(*) > 1)",

@@ -28,7 +28,7 @@ from dpsql.expressions.numbers import unbounded_error
 from dpsql.grids import natural_grid
 from dpsql.names import output_name
 from dpsql.policy import Kind
-from dpsql.rows import Rows, Total, grouped
+from dpsql.rows import Rows, Total, free_name, grouped
 from dpsql.valueset import INT64, Interval, ValueSet
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class UnitGrouping:
             resolved = unparenthesised(resolved)
             if any(resolved == known for known, _ in self.known):
                 continue
-            name = f"key_{len(self.keys)}"
+            name = free_name(resolved.name if isinstance(resolved, exp.Column) else show(written), self.sets)
             rows = self.scope.source.rows
             is_own = isinstance(resolved, exp.Column) and resolved.name in rows.own
             if not is_own and any(c.name in rows.units for c in resolved.find_all(exp.Column)):
@@ -151,7 +151,7 @@ class UnitGrouping:
         for known, name in self.calls:
             if known == identity:
                 return name
-        name = f"total_{len(self.totals)}"
+        name = free_name(show(node), self.sets)  # what a message about it shows
         self.totals[name], self.sets[name] = total, value_set
         self.calls.append((identity, name))
         return name

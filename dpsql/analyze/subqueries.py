@@ -309,7 +309,8 @@ class Subqueries:
         limit = tree.args.get("limit")
         if limit is not None and limit.expression is not None and limit.expression.name == "1":
             return True
-        aggregated = any(item.find(exp.AggFunc) for item in tree.expressions)
+        windowed = any(item.find(exp.Window) for item in tree.expressions)
+        aggregated = not windowed and any(item.find(exp.AggFunc) for item in tree.expressions)
         index = direct_release(tree)
         return (aggregated and not tree.args.get("group")) or (index is not None and not self._release(index).keys)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from dpsql.display import cells, has_error, is_number, json_value, plain
 from dpsql.display import half_widths as half_widths_of
-from dpsql.privacy.loss import decimal_text
+from dpsql.privacy.loss import DELTA_PLACES, decimal_text
 from dpsql.result import Privacy, Result, ResultColumn
 from dpsql.table import Head, Style, table
 
@@ -32,8 +32,10 @@ def answer(result: Result, form: Format, style: Style, *, half_widths: bool = Fa
 
 
 def cost(privacy: Privacy) -> str:
-    """`charged ε 0.5, 3.5 left`."""
+    """`charged ε 0.5, 3.5 left`; `charged ε 0.5 and δ 0.000001, 3.5 left`."""
     charged = f"charged ε {decimal_text(privacy.epsilon_charged)}" if privacy.epsilon_charged else "nothing charged"
+    if privacy.delta_charged:
+        charged += f" and δ {decimal_text(privacy.delta_charged, DELTA_PLACES)}"
     left = "no limit" if privacy.epsilon_left is None else f"{decimal_text(privacy.epsilon_left)} left"
     return f"{charged}, {left}"
 
@@ -81,6 +83,7 @@ def _json(result: Result) -> str:
         "privacy": {
             "analyst": privacy.analyst,
             "epsilon_charged": number(privacy.epsilon_charged),
+            "delta_charged": number(privacy.delta_charged),
             "epsilon_left": None if left is None else number(left),
             "level": privacy.level,
         },

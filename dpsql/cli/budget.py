@@ -79,7 +79,7 @@ def budget_table(
         Head("ε left", True),
     ]
     if with_delta:
-        heads.insert(2, Head("δ limit", True))
+        heads[2:2] = [Head("δ limit", True), Head("δ charged in all", True)]
     return table(heads, [_cells(row, with_delta) for row in limits], style)
 
 
@@ -130,7 +130,8 @@ def _cells(row: _Row, with_delta: bool) -> list[str]:
         row.left,
     ]
     if with_delta:
-        cells.insert(2, "" if limit.delta is None else decimal_text(limit.delta, DELTA_PLACES))
+        charged = "" if row.charged is None else decimal_text(row.charged.delta, DELTA_PLACES)
+        cells[2:2] = ["" if limit.delta is None else decimal_text(limit.delta, DELTA_PLACES), charged]
     return cells
 
 
