@@ -596,7 +596,7 @@ def test_check_and_the_ledger(fresh: Path, capsys: pytest.CaptureFixture[str]) -
     out, err = capsys.readouterr()
     assert "error 58030" in err
     everyone = next(line for line in out.splitlines() if "(everyone)" in line)
-    assert "".join(everyone.split()) == "|(everyone)|1000000000000000|||||"  # what was charged is not known
+    assert "".join(everyone.split()) == "|(everyone)|1000000000000000||||||"  # what was charged is not known
     ledger.unlink()
     assert main(["check", str(fresh / "policy.yaml")]) == 0
     assert "does not exist" in capsys.readouterr().out
@@ -663,8 +663,8 @@ def test_budget(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["budget", config]) == 0
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
     cells = {row[0]: row[1:] for row in rows if row}
-    assert cells["(everyone)"] == ["1000000000000000", "", "", "2.75", "999999999999997.25"]
-    assert cells["poor"][:4] == ["1", "", "month", "0.75"] and cells["poor"][4].startswith("0.25, renews ")
+    assert cells["(everyone)"] == ["1000000000000000", "", "0", "", "2.75", "999999999999997.25"]
+    assert cells["poor"][:5] == ["1", "", "0", "month", "0.75"] and cells["poor"][5].startswith("0.25, renews ")
     assert cells["rich"][1] == "0.000001" and cells["eve"][0] == "no limit"
     assert cells["2"][1:3] == ["eve", "2"] and cells["2"][3].endswith("…")
     assert main(["budget", config, "--last", "1"]) == 0
