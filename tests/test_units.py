@@ -500,3 +500,17 @@ def test_privacy_unit_column_must_be_the_policys(exact: Bench, column: str, allo
     else:
         with pytest.raises(Error, match="privacy_unit_column"):
             exact.ask(sql)
+
+
+@pytest.mark.parametrize("subquery", [
+    "SELECT cust, MIN(total) AS m FROM orders GROUP BY cust", "SELECT cust, MAX(total) AS m FROM orders GROUP BY cust",
+    "SELECT cust, total AS m FROM orders GROUP BY cust, total", "SELECT DISTINCT cust, total * 1 AS m FROM orders",
+])  # fmt: skip
+def test_the_order_of_rows_does_not_show_in_the_sign_of_zero(exact: Bench, subquery: str) -> None:
+    """Which of two equal values stands for both is the engine's choice; 1/x tells them apart (PROOFS P16)."""
+    zeros = [["1", "9", "'F'", "'-0.0'::DOUBLE", "NULL", "1"], ["2", "9", "'F'", "'0.0'::DOUBLE", "NULL", "1"]]
+    answers = []
+    for rows in (zeros, zeros[::-1]):
+        set_database(exact, {"orders": rows})
+        answers.append(exact.ask(f"SELECT SUM(CLIP(1 / m, -1, 1)) FROM ({subquery}) AS q", 10**9).rows)
+    assert answers == [[(1,)]] * 2
