@@ -1,5 +1,7 @@
 """Which tests answer which number of THREATS.md: kinds B (sensitivity) and C (keys and the shape of results).
 
+And which hold the counterexamples of PROOFS.md to bounding what units contribute.
+
 Neighbours differ by one unit that is there or not, so what THREATS.md asks of replaced units doesn't arise (B5, B14).
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _HERE = "tests/test_threats.py::"
+_PROOFS = "tests/test_proofs.py::"
 _UNITS = "tests/test_units.py::"
 _PRIVATE_KEYS = "tests/test_private_keys.py::"
 _ENGINE = "tests/test_engine_duckdb.py::"
@@ -32,7 +35,7 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
             "tests/test_record_replay.py::test_generated_statements_replay"),
     "B13": (f"{_HERE}test_bounds_belong_to_what_is_computed_not_to_names",),
     "B14": (f"{_UNITS}test_the_declared_sensitivity_is_reached",),
-    "B15": (f"{_HERE}test_a_unit_with_ten_thousand_rows",),
+    "B15": (f"{_HERE}test_a_unit_with_thousands_of_rows",),
     "B16": (f"{_UNITS}test_an_analyst_may_ask_for_another_bound",
             f"{_UNITS}test_the_smaller_bound_is_taken_and_explained"),
     "B17": (f"{_HERE}test_joins_that_repeat_rows_are_refused", f"{_ENGINE}test_declared_keys_of_public_tables",
@@ -76,4 +79,51 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
     "C13": (f"{_REFUSED}keys.sql: SELECT city, COUNT(*) FROM people GROUP BY ROLLUP (city)",
             f"{_REFUSED}keys.sql: SELECT city, COUNT(*) FROM people GROUP BY CUBE (city, age)"),
     "C14": (f"{_HERE}test_a_number_of_no_rows_is_a_noisy_number",),
+}  # fmt: skip
+
+COUNTEREXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "P3": (f"{_PROOFS}test_many_rows_at_the_upper_bound_do_not_overflow", f"{_ENGINE}test_floats_are_refused",
+           f"{_ENGINE}test_sums_are_exact_beyond_float_and_beyond_64_bits"),
+    "P4a": (f"{_UNITS}test_rows_repeated_by_a_union_count_twice",),
+    "P4b": (f"{_PROOFS}test_a_key_is_unique_as_it_is_stored_alone",
+            f"{_ENGINE}test_keys_are_compared_as_they_are_stored",
+            f"{_ENGINE}test_collations_are_dropped_from_public_tables"),
+    "P4c": (f"{_PROOFS}test_a_key_is_unique_as_it_is_stored_alone",),
+    "P4d": (f"{_ENGINE}test_a_public_key_that_repeats_later", f"{_ENGINE}test_a_constraint_that_goes_is_drift"),
+    "P4e": (f"{_PROOFS}test_what_is_unique_in_a_table_is_not_in_a_relation",
+            f"{_UNITS}test_what_the_engine_keeps_unique_needs_no_weights"),
+    "P5": (f"{_UNITS}test_one_unit_without_partners_decides_for_itself_alone",
+           f"{_PROOFS}test_no_row_decides_for_other_units",
+           f"{_PROOFS}test_no_private_row_filters_public_or_released_ones"),
+    # no quantiles yet: they are refused, and weights are those of the whole relation, not of a group
+    "P9": (f"{_UNITS}test_the_declared_sensitivity_is_reached",
+           f"{_REFUSED}aggregates.sql: SELECT MEDIAN(age) FROM people",
+           f"{_REFUSED}aggregates.sql: SELECT QUANTILE_CONT(age, 0.5) FROM people"),
+    "P10": (f"{_UNITS}test_distinct_values_of_a_unit_are_capped_over_all_groups",
+            f"{_PROOFS}test_other_distinct_values_are_another_release"),
+    "P11": (f"{_UNITS}test_distinct_values_of_a_unit_are_capped_over_all_groups",
+            f"{_PROOFS}test_the_choice_of_values_does_not_rest_on_the_hash",
+            f"{_PRIVATE_KEYS}test_a_unit_counts_for_no_more_keys_than_it_may"),
+    "P16": (f"{_PROOFS}test_the_order_of_rows_does_not_show", f"{_PROOFS}test_threads_do_not_show",
+            f"{_UNITS}test_the_order_of_rows_does_not_show_in_the_sign_of_zero"),
+    "A1": (f"{_PRIVATE_KEYS}test_delta_is_charged_and_ends", f"{_PRIVATE_KEYS}test_several_releases_share_delta"),
+    "A2": (f"{_PRIVATE_KEYS}test_other_aggregates_read_rows_of_chosen_keys_alone",
+           f"{_PRIVATE_KEYS}test_on_the_same_keys_no_unit_moves_more_than_its_bound",
+           f"{_PRIVATE_KEYS}test_what_the_selection_costs",
+           f"{_PRIVATE_KEYS}test_one_unit_more_changes_what_is_shown_by_no_more_than_it_may",
+           f"{_PROOFS}test_the_order_of_rows_does_not_show_in_that_of_private_keys"),
+    "A3": (f"{_PROOFS}test_how_many_rows_of_a_unit_a_relation_has",
+           f"{_PROOFS}test_what_is_unique_in_a_table_is_not_in_a_relation",
+           f"{_UNITS}test_children_of_one_parent_are_not_paired_with_each_other"),
+    "A4": (f"{_ENGINE}test_the_parent_of_a_unit_has_a_key", f"{_ENGINE}test_a_constraint_that_goes_is_drift"),
+    "A5": (f"{_PROOFS}test_groups_that_are_not_declared_are_ignored_once_more",
+           f"{_HERE}test_the_keys_are_those_of_the_policy"),
+    "A6": (f"{_PROOFS}test_values_are_clipped_whatever_the_policy_says_of_them",),
+    "A7": (f"{_UNITS}test_a_released_number_narrows_nothing",
+           f"{_UNITS}test_everything_is_charged_before_the_first_number_is_known",
+           f"{_PROOFS}test_subqueries_that_are_no_released_number_are_refused"),
+    "A8": (f"{_PROOFS}test_only_the_same_rows_share_their_noise",),
+    "A9": (f"{_PROOFS}test_rows_that_units_would_share_are_refused",),
+    "A10": (f"{_PROOFS}test_an_outer_join_keeps_the_unit_of_the_rows_that_it_keeps",
+            f"{_UNITS}test_rows_that_belong_to_nobody_are_dropped"),
 }  # fmt: skip
