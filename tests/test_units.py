@@ -124,6 +124,14 @@ SUBQUERIES = (
     "SELECT COUNT(*) FROM customer WHERE nation = (SELECT MIN(key) FROM nation WHERE region = 'EU')",
     "WITH big AS (SELECT AVG(total) AS a FROM orders) SELECT COUNT(*), (SELECT a FROM big) FROM orders "
     "WHERE total > (SELECT a FROM big)",
+    "SELECT COUNT(*) FROM orders JOIN (SELECT status AS s, AVG(total) AS a FROM orders GROUP BY s) AS q ON status = s "
+    "WHERE total > 0.5 * a",
+    "WITH q AS (SELECT status AS s, AVG(total) * 0.5 AS a, COUNT(*) AS n FROM orders GROUP BY 1 HAVING COUNT(*) > 0) "
+    "SELECT status, COUNT(*), SUM(total) FROM orders, q WHERE status = s AND total > a AND n > 0 GROUP BY status",
+    "SELECT SUM(qty) FROM item LEFT JOIN (SELECT qty AS k, COUNT(*) AS n FROM item GROUP BY qty) AS q ON k = qty "
+    "WHERE n > 1 OR n IS NULL",
+    "SELECT COUNT(*) FROM item i JOIN (SELECT qty, COUNT(*) FROM item GROUP BY qty) AS q(k, n) ON i.qty = q.k AND "
+    "n > 1",
     "SELECT COUNT(*) FROM customer JOIN (SELECT key AS k, name FROM nation WHERE region = 'EU') AS n ON nation = k",
     "WITH n AS (SELECT key, name FROM nation WHERE region = 'EU') SELECT name, COUNT(*) FROM customer JOIN n "
     "ON nation = key GROUP BY name",
@@ -488,6 +496,25 @@ def test_bounds_of_a_groups_sum_are_refused(exact: Bench, call: str) -> None:
     with pytest.raises(Error, match="contribution_bounds_per_group"):
         exact.ask(f"SELECT {call} FROM orders")
     assert exact.ask("SELECT SUM(total, contribution_bounds_per_row => (0, 5)) FROM orders")
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        "JOIN (SELECT segment AS s, COUNT(*) AS n FROM customer GROUP BY s) AS q ON nation = n",
+        "JOIN (SELECT segment AS s, priority AS p, COUNT(*) AS n FROM customer JOIN orders USING (cust) GROUP BY 1, 2) "
+        "AS q ON segment = s",
+        "JOIN (SELECT COUNT(*) AS n FROM customer GROUP BY segment) AS q ON nation = n",
+        "JOIN (SELECT n, COUNT(*) AS m FROM (SELECT segment, COUNT(*) AS n FROM customer GROUP BY 1) AS r GROUP BY n) "
+        "AS q ON nation = n",
+        "JOIN (SELECT a.s FROM (SELECT segment AS s, COUNT(*) AS n FROM customer GROUP BY s) AS a) AS q "
+        "ON segment = q.s",
+    ],
+)
+def test_a_private_row_meets_one_released_group_at_most(exact: Bench, join: str) -> None:
+    """By all keys of one release: they are unique by construction."""
+    with pytest.raises(Error, match=r"key|result of a query"):
+        exact.ask(f"SELECT COUNT(*) FROM customer {join}")
 
 
 @pytest.mark.parametrize(
