@@ -19,7 +19,7 @@ import duckdb
 from sqlglot import exp
 
 from dpsql.engines import PublicTable
-from dpsql.errors import Cancelled, DatabaseError, EngineError, UnknownColumn, UnsupportedQuery
+from dpsql.errors import Cancelled, DatabaseError, EngineError, InternalError, UnknownColumn, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.query import Constant
 from dpsql.release import NoisyRows
@@ -157,10 +157,15 @@ class Scratch:
             ) from None
 
     def value(self, constant: Constant, outer: Outer, releases: Mapping[str, NoisyRows]) -> object:
-        """The value of a constant, or its rows as a list of dicts. A number that is none (NaN, infinity) is NULL."""
+        """The value of a constant, or its rows as a list of dicts. A number that is none (NaN, infinity) is NULL.
+
+        Raises InternalError where two rows have the same keys: a private row could meet both.
+        """
         rows = self.run(outer, releases).rows
         if not constant.columns:
             return _finite(rows[0][0])
+        if len({tuple(row[i] for i in constant.keys) for row in rows}) < len(rows):
+            raise InternalError("a release has a group twice")
         return [dict(zip(constant.columns, map(_finite, row), strict=True)) for row in rows]
 
     def close(self) -> None:

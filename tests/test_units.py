@@ -10,11 +10,13 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.errors import Error
+from dpsql.errors import Error, InternalError
+from dpsql.release import NoisyRows
 from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, examples, make_policy, record
 from tests.people import PUBLIC, TABLES, TYPES, compare_neighbours, people, person, set_database, strays, united
 
@@ -527,3 +529,16 @@ def test_privacy_unit_column_must_be_the_policys(exact: Bench, column: str, allo
     else:
         with pytest.raises(Error, match="privacy_unit_column"):
             exact.ask(sql)
+
+
+def test_released_groups_are_unique_or_nothing_is_read(exact: Bench) -> None:
+    """Enforced, not remembered (PROOFS P4)."""
+    sql = (
+        "SELECT COUNT(*) FROM orders JOIN (SELECT status AS s, COUNT(*) AS n FROM orders GROUP BY s) AS q ON s = status"
+    )
+    compiled = exact.session.plan(sql, epsilon=1)
+    ((constant, outer),) = compiled.constants.values()
+    twice = NoisyRows({"_dpsql_key_0": np.array(["F", "F"], dtype=object), "_dpsql_number_0": np.array([1, 2])})
+    scratch = exact.session._current()[1]
+    with pytest.raises(InternalError, match="twice"):
+        scratch.value(constant, outer, {"_dpsql_release_0": twice})

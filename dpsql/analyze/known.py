@@ -4,7 +4,8 @@
     ON l_partkey = k WHERE l_quantity < 0.2 * a
 
 Its rows are known only when the query runs, as those of a constant are: all is planned and charged before anything is
-read, and they narrow nothing (PROOFS A7). A row of a group is unique by its keys, so a private row meets at most one.
+read, and they narrow nothing (PROOFS A7). A row of a group is unique by its keys, so a private row meets at most one;
+that it is so is checked again when the rows are there (PROOFS P4): they are noisy, so a failure would tell nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def released_rows(
     found_rows = known(name, sql_types, frozenset(keys[key] for key in named), sets)
     form = found_rows.form
     assert isinstance(form, Known)
-    constants.append(Constant(name, rows, form.sql_type, form.fields))
+    places = tuple(list(types).index(key) for key in form.keys)
+    constants.append(Constant(name, rows, form.sql_type, form.fields, places))
     return Private(found_rows, {c: exp.column(c, quoted=True) for c in types}, alias=alias)
 
 
