@@ -151,7 +151,7 @@ def test_what_is_unique_in_a_table_is_not_in_a_relation(sql: str, rows: int, vic
 @pytest.mark.parametrize("around", ["{}", "NOT ({})", "balance > 100 OR {}"])
 def test_no_row_decides_for_other_units(exact: Bench, condition: str, around: str) -> None:
     with pytest.raises(
-        Error, match="must compare privacy units|on the privacy unit|has 2 columns|ALL .* isn't supported"
+        Error, match=r"must compare privacy units|on the privacy unit|has 2 columns|ALL .* isn't supported"
     ):
         exact.ask(f"SELECT COUNT(*) FROM customer WHERE {around.format(condition)}")
 
@@ -328,7 +328,7 @@ def test_values_are_clipped_whatever_the_policy_says_of_them(
 ])  # fmt: skip
 def test_subqueries_that_are_no_released_number_are_refused(exact: Bench, condition: str) -> None:
     exact.ledger.charges.clear()
-    with pytest.raises(Error, match="row around it|not one number|many rows|isn't supported"):
+    with pytest.raises(Error, match=r"row around it|not one number|many rows|isn't supported"):
         exact.ask(f"SELECT COUNT(*) FROM customer c WHERE {condition}")
     assert not exact.ledger.charges
 
@@ -363,7 +363,7 @@ def test_only_the_same_rows_share_their_noise(recording: Bench, calls: str, numb
 ])  # fmt: skip
 def test_rows_that_units_would_share_are_refused(exact: Bench, rows: str) -> None:
     """A row that stands for several units can neither be given to one nor to none of them."""
-    with pytest.raises(Error, match="names the privacy unit|isn't supported|lists the groups"):
+    with pytest.raises(Error, match=r"names the privacy unit|isn't supported|lists the groups"):
         exact.ask(f"SELECT COUNT(*) FROM ({rows}) AS q")
 
 

@@ -27,7 +27,7 @@ from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.policy import ForeignKey, Policy, Unit
 from dpsql.privacy.sensitivity import ContributionBound
-from dpsql.rows import Join, Rows, identical, join, renamed, select, stands_once
+from dpsql.rows import Join, Known, Rows, identical, join, renamed, select, stands_once
 
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
@@ -261,7 +261,7 @@ class FromClause:
         pairs = [p for p in pairs if identical(left, p.left_name, right, p.right_name, types)]
         if right.bound is None:
             for key in self._unique(right):
-                stored = {p: right.origins[p.right_name].column for p in pairs}  # whatever they are called here
+                stored = {p: _stored_name(right, p.right_name) for p in pairs}  # whatever they are called here
                 chosen = [p for p, column in stored.items() if column in key]
                 if {stored[p] for p in chosen} == key:
                     return _Connection(tuple(chosen), left.bound)
@@ -276,6 +276,8 @@ class FromClause:
 
     def _unique(self, right: Rows) -> tuple[frozenset[str], ...]:
         """The keys of a public relation that are kept unique, as sets of its table's columns."""
+        if isinstance(right.form, Known):
+            return (right.form.keys,)
         tables = {origin.table.name.lower() for origin in right.origins.values()}
         return self.analyzer.catalogue.unique.get(tables.pop(), ()) if len(tables) == 1 else ()
 
@@ -379,8 +381,9 @@ class FromClause:
                 f"the policy can say which columns are one: tables.{name}.primary_key",
             )  # fmt: skip
         equal = " or ".join(" AND ".join(f"{name}.{column} = …" for column in key) for key in keys)
+        what = "released groups" if isinstance(source.relation.rows.form, Known) else "public table"
         return refuse(
-            source.node, f"the public table {name} must be joined on the whole of its key, by plain equality of "
+            source.node, f"the {what} {name} must be joined on the whole of its key, by plain equality of "
             "columns of the same type",
             f"write JOIN {name} ON {equal}",
         )  # fmt: skip
@@ -476,6 +479,11 @@ def _key_pairs(
         if all(columns in found for columns in wanted):
             return tuple(found[columns] for columns in wanted)
     return ()
+
+
+def _stored_name(rows: Rows, column: str) -> str:
+    origin = rows.origins.get(column)
+    return column if origin is None else origin.column
 
 
 def materialised(relation: Private, analyzer: Analyzer) -> Private:

@@ -33,6 +33,8 @@ from dpsql.rows import RESERVED, Mark, Rows, free_name, identical, marked, with_
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
 
+GROUPED = "(SELECT key, SUM(x) AS s FROM … GROUP BY key HAVING COUNT(*) > 0) AS q"
+"""What takes the place of a subquery for each row."""
 _COMPARED = (Kind.INTEGER, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN)
 """Kinds whose stored types compare without a conversion that could fail."""
 _SQL_TYPES = {
@@ -121,10 +123,10 @@ class Subqueries:
             return self.analyzer.query(query, self.env)
         except (UnknownColumn, UnknownTable):
             if any(self._is_outer(column) for column in query.find_all(exp.Column)):
-                raise refuse(
-                    node, f"the subquery {show(query)} depends on the row around it",
-                    "write it without columns from outside, or EXISTS with an equality of units",
-                ) from None  # fmt: skip
+                hint = "group it by what it is compared with, in FROM, and join its result: " + GROUPED
+                if isinstance(node, exp.In):
+                    hint = "write it without columns from outside, or EXISTS with an equality of units"
+                raise refuse(node, f"the subquery {show(query)} depends on the row around it", hint) from None
             raise
 
     def _is_outer(self, column: exp.Column) -> bool:

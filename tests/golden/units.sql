@@ -344,7 +344,7 @@ SELECT COUNT(*), SUM(qty) FROM orders LEFT JOIN item ON order_id = id
 -- A composite key.
 SELECT SUM(amount), COUNT(*) FROM refund r JOIN payment p ON r.order_id = p.order_id AND r.line = p.line
 --> epsilon 1, charged 1
---> release 0 of refund and payment: 1 group, epsilon 1, unit unit
+--> release 0 of refund and payment: 1 group, epsilon 1, unit orders.cust
 -->   SUM(amount): ±599.146 at 95 %, bounds [0, 100], grain 5.96046e-08; discrete Laplace, basis endpoints and nulls, epsilon 1
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     low: Δf 200, scale 200
@@ -364,7 +364,7 @@ SELECT SUM(amount), COUNT(*) FROM refund r JOIN payment p ON r.order_id = p.orde
 -- A public table on its key.
 SELECT kind, COUNT(*) FROM item JOIN product ON product = id GROUP BY kind
 --> epsilon 1, charged 1
---> release 0 of item: 2 groups, epsilon 1, unit unit
+--> release 0 of item: 2 groups, epsilon 1, unit orders.cust
 -->   key kind: 2 values from listed values: ink, pen
 -->   COUNT(*): ±15 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 5 rows of a unit, of which more count in proportion
@@ -593,7 +593,7 @@ SELECT COUNT(*) FROM orders o WHERE NOT EXISTS (SELECT 1 FROM visit v WHERE v.cu
 -- IN and NOT IN over a public table: one private row is looked at.
 SELECT COUNT(*) FROM item WHERE product NOT IN (SELECT id FROM product WHERE kind = 'pen')
 --> epsilon 1, charged 1
---> release 0 of item: 1 group, epsilon 1, unit unit
+--> release 0 of item: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±15 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     rows: Δf 5, scale 5
@@ -606,7 +606,7 @@ SELECT COUNT(*) FROM item WHERE product NOT IN (SELECT id FROM product WHERE kin
 -- EXISTS over a public table.
 SELECT COUNT(*) FROM item WHERE EXISTS (SELECT 1 FROM tag WHERE tag.product = item.product)
 --> epsilon 1, charged 1
---> release 0 of item: 1 group, epsilon 1, unit unit
+--> release 0 of item: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±15 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     rows: Δf 5, scale 5
@@ -803,3 +803,23 @@ SELECT product, COUNT(DISTINCT qty) FROM item GROUP BY product
 -->     SELECT CAST("_dpsql_key_0" AS BIGINT) AS "_dpsql_key_0", "sum_0" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COUNT(DISTINCT "value_0") FILTER(WHERE "rank" <= 5) AS "sum_0" FROM (SELECT "unit", "_dpsql_key_0", "value_0", ROW_NUMBER() OVER (PARTITION BY "unit" ORDER BY HASH(HASH(319971665193361848, "unit", "_dpsql_key_0", "value_0")), "_dpsql_key_0", "value_0") AS "rank" FROM (SELECT DISTINCT "unit", "_dpsql_key_0", "value_0" FROM (SELECT "product" AS "_dpsql_key_0", "_dpsql_unit" AS "unit", "qty" AS "value_0" FROM (SELECT "l"."product", "l"."qty", "l"."_dpsql_unit" FROM (SELECT "product", "qty", "_dpsql_unit", "_dpsql_unit" AS "unit", "product" AS "_dpsql_key_0" FROM (SELECT "t0"."product", "t0"."qty", "t1"."cust" AS "_dpsql_unit" FROM "memory"."main"."item" AS "t0" JOIN "memory"."main"."orders" AS "t1" ON "t0"."order_id" = "t1"."id") AS q WHERE NOT "_dpsql_unit" IS NULL AND NOT "product" IS NULL) AS "l" JOIN (SELECT "unit", "_dpsql_key_0", ROW_NUMBER() OVER (PARTITION BY "unit" ORDER BY HASH(HASH(2488519894868634961, "unit", "_dpsql_key_0")), "_dpsql_key_0") AS "rank" FROM (SELECT DISTINCT "_dpsql_unit" AS "unit", "product" AS "_dpsql_key_0" FROM (SELECT "t0"."product", "t1"."cust" AS "_dpsql_unit" FROM "memory"."main"."item" AS "t0" JOIN "memory"."main"."orders" AS "t1" ON "t0"."order_id" = "t1"."id") AS q WHERE NOT "_dpsql_unit" IS NULL AND NOT "product" IS NULL) AS q) AS "r" ON "l"."_dpsql_key_0" IS NOT DISTINCT FROM "r"."_dpsql_key_0" AND "l"."unit" = "r"."unit" AND "r"."rank" <= 5) AS q WHERE NOT "product" IS NULL AND NOT "_dpsql_unit" IS NULL) AS q WHERE (NOT "value_0" IS NULL)) AS q) AS q GROUP BY "_dpsql_key_0") AS q
 --> outer SQL (over noisy rows):
 -->   SELECT "_dpsql_key_0" AS "product", "_dpsql_number_0" AS "count" FROM "_dpsql_release_0"
+
+-- policy: people
+-- Released groups, joined on their key: public to what reads them.
+SELECT COUNT(*) FROM orders JOIN (SELECT status AS s, COUNT(*) AS n FROM orders GROUP BY s) AS q ON s = status AND priority < n
+--> epsilon 1, charged 1
+--> release 0 of orders: 3 groups, epsilon 0.5, unit orders.cust
+-->   key status: 3 values from listed values: F, O, P
+-->   COUNT(*): ±18 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     counted in full: 3 rows of a unit, of which more count in proportion
+-->     rows: Δf 3, scale 6
+-->   inner SQL (on the private engine):
+-->     SELECT "_dpsql_key_0", CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COALESCE(SUM("weight"), 0) AS "sum_0" FROM (SELECT "_dpsql_key_0", CAST(ABS("weight") AS BIGINT) AS "weight" FROM (SELECT "status" AS "_dpsql_key_0", "cust" AS "unit" FROM "memory"."main"."orders" WHERE NOT "cust" IS NULL) AS q JOIN (SELECT "cust" AS "of_unit", CAST((3145728 // GREATEST(COUNT(*), 3)) AS INT) AS "weight" FROM "memory"."main"."orders" GROUP BY "cust") AS w ON "unit" = "of_unit") AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN ('F', 'O', 'P')) ELSE FALSE END
+--> release 1 of orders: 1 group, epsilon 0.5, unit orders.cust
+-->   COUNT(*): ±18 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     counted in full: 3 rows of a unit, of which more count in proportion
+-->     rows: Δf 3, scale 6
+-->   inner SQL (on the private engine):
+-->     SELECT CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0" FROM (SELECT COALESCE(SUM(CAST((3145728 // GREATEST("size", 3)) AS BIGINT) * CAST("sum_0" AS INT128)), 0) AS "sum_0" FROM (SELECT "unit", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT "cust" AS "unit" FROM (SELECT "l"."cust" AS "cust", "l"."priority" AS "priority", "r"."n" AS "n" FROM "memory"."main"."orders" AS "l" JOIN (SELECT "row".c0 AS "s", "row".c1 AS "n" FROM (SELECT UNNEST(CAST($_dpsql_constant_0 AS STRUCT(c0 TEXT, c1 BIGINT)[])) AS "row") AS q) AS "r" ON "l"."status" = "r"."s") AS q WHERE (CASE WHEN "priority" < 1 THEN 1 WHEN "priority" > 5 THEN 5 ELSE "priority" END < "n") AND NOT "cust" IS NULL) AS q GROUP BY "unit") AS q) AS q
+--> outer SQL (over noisy rows):
+-->   SELECT "_dpsql_number_0" AS "count" FROM "_dpsql_release_1"

@@ -182,6 +182,20 @@ UNIT_CLAUSES = (
          "AND s_acctbal < 0)"),
     ),
     Clause(
+        "`JOIN` with the groups of a release, on all of its keys",
+        ("SELECT COUNT(*) FROM orders JOIN (SELECT o_orderpriority AS p, AVG(o_totalprice) AS mean FROM orders "
+         "GROUP BY p) AS q ON p = o_orderpriority WHERE o_totalprice > 2 * mean",),
+    ),
+    Clause(
+        "keys that aren't public, for a δ",
+        ("SELECT o_clerk, COUNT(DISTINCT o_custkey) FROM orders GROUP BY o_clerk",
+         "SELECT DISTINCT o_clerk FROM orders"),
+    ),
+    Clause(
+        "distinct values",
+        ("SELECT COUNT(DISTINCT o_clerk) FROM orders", "SELECT COUNT(DISTINCT o_custkey) FROM orders"),
+    ),
+    Clause(
         "other contribution bounds",
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows = 15) COUNT(*) FROM orders",),
     ),
