@@ -1,6 +1,8 @@
-"""Which tests answer which number of THREATS.md: kinds B (sensitivity) and C (keys and the shape of results).
+"""Which tests answer which number of THREATS.md, and why some numbers have none.
 
-And which hold the counterexamples of PROOFS.md to bounding what units contribute.
+The kinds: A noise and numbers, B sensitivity, C keys and the shape of results, D errors that turn on the data, E what
+SQL can say, F side channels, G the budget, H the process around it. And which tests hold the counterexamples of
+PROOFS.md to bounding what units contribute.
 
 Neighbours differ by one unit that is there or not, so what THREATS.md asks of replaced units doesn't arise (B5, B14).
 """
@@ -14,9 +16,39 @@ _PROOFS = "tests/test_proofs.py::"
 _UNITS = "tests/test_units.py::"
 _PRIVATE_KEYS = "tests/test_private_keys.py::"
 _ENGINE = "tests/test_engine_duckdb.py::"
+_FUNCTIONS = "tests/test_refused.py::"
+_LAPLACE = "tests/test_laplace.py::"
+_LEDGER = "tests/test_ledger.py::"
+_MECHANISM = "tests/test_mechanism.py::"
+_NOISE = "tests/test_noise.py::"
+_SESSION = "tests/test_session.py::"
 _REFUSED = "tests/refused/"
 
 ANSWERED: Mapping[str, tuple[str, ...]] = {
+    "A1": (f"{_HERE}test_released_sums_lie_on_the_grid_of_the_plan",
+           f"{_MECHANISM}test_outputs_lie_on_a_grid_that_does_not_depend_on_the_data"),
+    "A2": (f"{_HERE}test_the_noise_is_the_same_whatever_it_is_added_to",
+           f"{_MECHANISM}test_every_float_is_the_correctly_rounded_exact_sum"),
+    "A3": (f"{_MECHANISM}test_rounding_is_half_up", f"{_ENGINE}test_the_double_form",
+           "tests/test_clip.py::test_the_index_is_total_in_range_and_right"),
+    "A4": (f"{_LAPLACE}test_law", f"{_LAPLACE}test_wide_law", f"{_LAPLACE}test_mass_at_zero_and_ratio_of_neighbours",
+           f"{_LAPLACE}test_a_wrong_scale_is_caught", f"{_NOISE}test_system_noise_has_the_law"),
+    "A5": (f"{_LAPLACE}test_few_draws_read_a_fixed_number_of_bytes",),  # the time itself: see F2
+    "A6": (f"{_HERE}test_a_column_of_one_value_is_a_noisy_count",),
+    "A7": (f"{_HERE}test_bounds_that_are_missing_are_not_looked_up",),
+    "A8": (f"{_HERE}test_noise_at_a_millionth_has_its_scale", f"{_HERE}test_every_other_epsilon_is_refused_free",
+           f"{_LAPLACE}test_wide_law"),
+    "A9": (f"{_HERE}test_every_other_epsilon_is_refused_free", "tests/test_loss.py::test_refused_with_a_hint"),
+    "A10": (f"{_MECHANISM}test_noise_near_the_edge_of_int64",
+            f"{_ENGINE}test_sums_are_exact_beyond_float_and_beyond_64_bits",
+            "tests/test_attacks.py::test_a_sum_is_rounded_by_its_noisy_value_alone"),
+    "A11": (f"{_HERE}test_the_types_of_an_answer_do_not_depend_on_its_numbers",
+            "tests/test_record_replay.py::test_every_key_is_accepted_and_replays"),
+    "A12": (f"{_HERE}test_what_the_private_engine_runs_has_no_chance_and_no_slow_path",
+            f"{_FUNCTIONS}test_every_other_scalar_function_is_refused_over_private_rows",
+            f"{_FUNCTIONS}test_every_scalar_function_off_the_list_is_refused_over_noisy_rows"),
+    "A13": (f"{_HERE}test_the_same_query_again_is_charged_again_and_has_its_own_noise",
+            f"{_PROOFS}test_only_the_same_rows_share_their_noise", f"{_MECHANISM}test_fresh_noise_every_time"),
     "B1": (f"{_HERE}test_the_order_of_rows_does_not_show_in_a_sum",
            f"{_UNITS}test_the_order_of_rows_does_not_show_in_the_sign_of_zero"),
     "B2": (f"{_HERE}test_a_row_moves_a_long_sum_by_its_own_steps",),
