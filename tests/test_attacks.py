@@ -163,6 +163,23 @@ def test_floating_steps_are_not_undone_too_exactly(tmp_path: Path) -> None:
     assert session.execute(sql, epsilon=BIG, analyst="eve").rows == [(7,)]
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "n = 9223372036854775808 - 9223372036854775803", "n % 9223372036854775808 > 0", "n // 9223372036854775808 = 0",
+        "big * 3 * 0 = 0", "(big + 9223372036854775807) % 9223372036854775808 >= 0", "x < 9223372036854775808 - 1",
+        "n + 9223372036854775808 - 9223372036854775808 = n", "0 * (big - 9223372036854775807) = 0",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("guard", ["TRUE", "n = 5", "big > 9223372036854775800"])
+def test_operands_wider_than_their_result_are_no_oracle(condition: str, guard: str) -> None:
+    """They were cast to the type of the result, which failed where a row got that far: `guard` was answered exactly."""
+    made = bench(make_policy(grammar.TABLES), grammar.TYPES, ZeroNoise())
+    sql = f"SELECT COUNT(*) FROM t WHERE CASE WHEN {guard} THEN {condition} END"
+    made.engine.set_rows("t", list(grammar.all_extremes()))
+    assert made.ask(sql).rows[0][0] >= 0
+
+
 HUGE = "*".join(["x"] * 60)
 
 

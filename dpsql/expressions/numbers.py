@@ -86,7 +86,7 @@ def as_double(typed: Typed) -> Typed:
 
 
 def integer_store(machine: Interval) -> str | None:
-    """The DuckDB integer type in which a result of this range can't overflow, None where there is none."""
+    """The DuckDB integer type that holds every integer of this range, None where there is none."""
     if machine.lower > -INT64 and machine.upper < INT64:
         return "BIGINT"
     if machine.magnitude < HUGEINT_SAFE:
@@ -104,7 +104,7 @@ def arithmetic(
     grain: Callable[[Fraction, Fraction], Fraction],
     *operands: Typed,
 ) -> Typed:
-    """+, - or * in the type that holds the result, whatever the data."""
+    """+, - or * in the type that holds the result and both operands, whatever the data."""
     left, right = number_operands(compiler, node, *(operands or (node.this, node.expression)))
     bounds = operation(left.set.bounds, right.set.bounds)
     machine = operation(left.set.machine, right.set.machine)
@@ -112,7 +112,8 @@ def arithmetic(
     nullable = left.set.nullable or right.set.nullable
     kinds = {left.kind, right.kind}
     if kinds == {Kind.INTEGER}:
-        store = integer_store(machine)
+        # an operand can be wider than the result, as in n * 2^63 * 0; its cast would fail on a large row
+        store = integer_store(machine.hull(left.set.machine).hull(right.set.machine))
         if store is None:
             raise too_wide(compiler, node)
         a, b = cast(left.sql, store), cast(right.sql, store)
@@ -225,8 +226,7 @@ def _integers(compiler: Compiler, node: exp.Expr) -> tuple[Typed, Typed]:
 
 def _guarded(node: exp.Expr, left: Typed, right: Typed) -> exp.Expr:
     """// and % raise where the divisor is 0, and where the smallest integer meets -1: neither can happen here."""
-    wide = left.set.machine.lower <= -INT64 or right.set.machine.lower <= -INT64
-    store = "HUGEINT" if wide or integer_store(left.set.machine) != "BIGINT" else "BIGINT"
+    store = integer_store(left.set.machine.hull(right.set.machine)) or "HUGEINT"
     divisor = cast(right.sql, store)
     if right.set.machine.contains(0):
         divisor = exp.Nullif(this=divisor, expression=exp.Literal.number(0))
