@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import pytest
 
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.exact_rows import ExactRows
-from dpsql.errors import AnalystLocked, EngineError, Error, InternalError, LedgerError
+from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, InternalError, LedgerError
 from dpsql.ledger import Failure, Ledger
 from dpsql.policy import Budget, Column, ColumnType, Kind, Limit, Policy, PrivacySettings, Source, Table, load
 from dpsql.privacy.noise import SystemNoise
@@ -133,6 +133,101 @@ def test_a_failure_that_cannot_be_recorded_is_logged(
     with caplog.at_level(logging.ERROR, "dpsql"), pytest.raises(EngineError, match="1234"):
         session.execute(QUERY, epsilon=ONE, analyst="alice")
     assert "the failure of charge 1 could not be recorded" in caplog.text
+
+
+def test_a_cancelled_statement_stays_charged(session: Session) -> None:
+    fail(session, KeyboardInterrupt())  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        session.execute(QUERY, epsilon=ONE, analyst="alice")
+    assert session.ledger.totals().everyone.epsilon == 1
+
+
+def test_what_the_budget_refuses_reads_nothing(session: Session) -> None:
+    fail(session, ValueError("read"))
+    with pytest.raises(BudgetExhausted, match=r"would charge epsilon = 101, and 100 is left"):
+        session.execute(QUERY, epsilon=Fraction(101), analyst="alice")
+    assert session.ledger.totals().count == 0
+
+
+def test_asking_again_and_again_ends(session: Session) -> None:
+    answers = []
+    for _ in range(30):
+        try:
+            answers.append(session.execute(QUERY, epsilon=Fraction(10), analyst="alice").rows)
+        except BudgetExhausted:
+            break
+    assert len(answers) == 10 and session.ledger.totals().everyone.epsilon == 100
+
+
+def test_one_budget_for_all_tables_and_all_versions_of_the_data(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(
+        "dpsql: 1\nbudget: {epsilon: 2}\nledger: x.ledger\ntables:\n"
+        "  people: {source: people.csv, unit: row, columns: {age: {type: integer}}}\n"
+        "  visits: {source: visits.csv, unit: row, columns: {age: {type: integer}}}\n"
+    )
+    for name in ("people", "visits"):
+        (tmp_path / f"{name}.csv").write_text("age\n30\n")
+    session = open_session(load(tmp_path / "policy.yaml"), create_ledger=True)
+    assert session.execute(QUERY, epsilon=ONE, analyst="alice").privacy.epsilon_left == 1
+    (tmp_path / "people.csv").write_text("age\n30\n40\n")
+    assert session.execute("SELECT COUNT(*) FROM visits", epsilon=ONE, analyst="bob").privacy.epsilon_left == 0
+    session.close()
+    (tmp_path / "people.csv").write_text("age\n50\n")
+    session = open_session(load(tmp_path / "policy.yaml"), create_ledger=True)
+    for table in ("people", "visits"):
+        with pytest.raises(BudgetExhausted):
+            session.execute(f"SELECT COUNT(*) FROM {table}", epsilon=ONE, analyst="carol")
+    session.close()
+
+
+class ChangingEngine(DuckDBEngine):
+    """An engine whose source is another one after every read."""
+
+    reads = 0
+
+    @contextmanager
+    def transaction(self) -> Iterator[object]:  # type: ignore[override]
+        with super().transaction() as transaction:
+            engine = self
+
+            class Changing:
+                version = transaction.version
+
+                def fetch(self, *arguments: object) -> ExactRows:
+                    rows = transaction.fetch(*arguments)  # type: ignore[arg-type]
+                    engine.reads += 1
+                    source = engine._policy.path.parent / "people.csv"
+                    source.write_text("age\n" + "50\n" * 100 * engine.reads)
+                    return rows
+
+            yield Changing()
+
+
+def test_all_numbers_of_a_statement_are_of_one_version_of_the_data(session: Session) -> None:
+    policy = session.policy
+    engine = ChangingEngine(policy)
+    changing = Session(policy, engine, session.ledger, SystemNoise())
+    sql = "SELECT (SELECT COUNT(*) FROM people WHERE age > 20), (SELECT COUNT(*) FROM people WHERE age > 10)"
+    assert changing.execute(sql, epsilon=Fraction(60), analyst="alice").rows == [(2, 2)]
+    assert engine.reads == 2
+    assert changing.execute(QUERY, epsilon=Fraction(30), analyst="alice").rows == [(200,)]
+    engine.close()
+
+
+def test_no_log_holds_exact_numbers(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Not the sum before the noise, no value of a row, none of the noise: only what an analyst may see too."""
+    (tmp_path / "people.csv").write_text("age,pay\n30,7318251\n")
+    (tmp_path / "policy.yaml").write_text(
+        "dpsql: 1\nbudget: {epsilon: 1e9}\nledger: x.ledger\ntables:\n  people:\n    source: people.csv\n"
+        "    unit: row\n    columns: {age: {type: integer}, pay: {type: integer, bounds: [0, 10000000]}}\n"
+    )
+    with caplog.at_level(logging.DEBUG):
+        session = open_session(load(tmp_path / "policy.yaml"), create_ledger=True)
+        for sql in ("SELECT SUM(pay) FROM people", "SELECT pay FROM people", "SELECT AVG(pay) / 0 FROM people"):
+            with suppress(Error):
+                session.execute(sql, epsilon=ONE, analyst="alice")
+        session.close()
+    assert "7318251" not in caplog.text
 
 
 @pytest.mark.parametrize(

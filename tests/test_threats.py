@@ -40,7 +40,7 @@ from tests.seeded import SeededBytes
 from tests.test_refused import PUBLIC as CITIES
 from tests.test_refused import TABLES
 from tests.test_refused import TYPES as COLUMN_TYPES
-from tests.threats import ANSWERED, COUNTEREXAMPLES
+from tests.threats import ANSWERED, COUNTEREXAMPLES, OPEN, REASONS
 
 TESTS = Path(__file__).parent
 POLICY = """  people:
@@ -124,7 +124,7 @@ def moved(runs: tuple[Run, Run]) -> list[int]:
 # ---------------------------------------------------------------------------------------------- every number has a test
 
 
-KINDS = {"A": 13, "B": 24, "C": 14, "D": 16, "E": 23}
+KINDS = {"A": 13, "B": 24, "C": 14, "D": 16, "E": 23, "F": 10, "G": 19, "H": 16}
 """How many numbers of each kind THREATS.md has."""
 
 
@@ -147,8 +147,11 @@ def _found(reference: str) -> bool:
     return name in known and (not file.endswith(".py") or name.startswith("test_"))
 
 
-def test_every_number_has_a_test() -> None:
-    assert list(ANSWERED) == [f"{kind}{i}" for kind, last in KINDS.items() for i in range(1, last + 1)]
+def test_every_number_has_a_test_or_a_reason() -> None:
+    numbers = [f"{kind}{i}" for kind, last in KINDS.items() for i in range(1, last + 1)]
+    assert len(numbers) == 135
+    assert sorted([*ANSWERED, *REASONS, *OPEN]) == sorted(numbers)
+    assert all(reason.strip() for reason in (*REASONS.values(), *OPEN.values()))
     proofs = ["P3", *(f"P4{letter}" for letter in "abcde"), "P5", "P9", "P10", "P11", "P16"]
     assert list(COUNTEREXAMPLES) == [*proofs, *(f"A{i}" for i in range(1, 11))]
     for number, references in (*ANSWERED.items(), *COUNTEREXAMPLES.items()):
@@ -622,3 +625,48 @@ def test_parameters_are_literals(exact: Bench, condition: str, values: object, c
     for wrong in ((float("nan"),), (float("inf"),), ([1],), ("a\0b",), (10**40,)):
         with pytest.raises(Error):
             exact.ask("SELECT COUNT(*) FROM people WHERE age > ? LIMIT 1", 10**9, wrong)
+
+
+# ---------------------------------------------------------------------------------------------- G: the budget
+
+
+def test_numbers_of_one_statement_share_its_epsilon(recording: Bench) -> None:
+    """Also those that need two noisy sums; what each is charged adds up to no more than what was asked for."""
+    sql = "SELECT COUNT(*), SUM(age), AVG(income), STDDEV(n), COUNT(DISTINCT city) FROM people"
+    plan = recording.session.plan(sql, epsilon=1).plan
+    assert len(plan.releases[0].bases) > 3
+    assert sum(basis.epsilon for basis in plan.releases[0].bases) <= plan.charge.epsilon == 1
+    runs = compare(recording, sql, age="100", income="5000", n="10")
+    assert realised_loss(plan, *runs) > Fraction(1, 2)
+    assert recording.ledger.charges[-1] == 1
+
+
+def test_a_difference_of_two_answers_has_the_noise_of_both() -> None:
+    """All but one unit is a question like others: both are charged, and their noise doesn't cancel."""
+    made = drawing(make_policy(POLICY))
+    set_people(made, person(VICTIM))
+    differences = []
+    for _ in range(60):
+        (everyone,), (others,) = (made.ask(f"SELECT COUNT(*) FROM people{where}").rows[0]
+                                  for where in ("", f" WHERE uid <> {VICTIM}"))  # fmt: skip
+        differences.append(everyone - others)
+    assert made.ledger.charges == [1] * 120
+    assert len(set(differences)) > 4 and 1 < sum(abs(d - 1) for d in differences) / 60 < 3  # 1.5 for two of scale 1
+
+
+# ---------------------------------------------------------------------------------------------- H: the process
+
+
+def test_no_module_has_another_source_of_randomness() -> None:
+    """`random` and `numpy.random` are nowhere, and os.urandom is read in one place."""
+    readers = set()
+    for path in (TESTS.parent / "dpsql").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name for alias in node.names} | {getattr(node, "module", None) or ""}
+                assert not names & {"random", "numpy.random"}, path
+            elif isinstance(node, ast.Attribute):
+                assert not (node.attr == "random" and ast.unparse(node.value) in ("np", "numpy")), path
+                if node.attr == "urandom":
+                    readers.add(path.name)
+    assert readers == {"random_bytes.py"}
