@@ -692,6 +692,8 @@ def test_budget_shows_the_delta_of_each_charge(fresh: Path, capsys: pytest.Captu
     for sql in (COUNT, "SELECT name, COUNT(*) FROM people GROUP BY name"):
         assert main(["query", str(config), sql, "--as", "rich"]) == 0
     capsys.readouterr()
+    assert main(["explain", str(config), sql, "--epsilons", "1", "--as", "rich", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["queries_left"] == 9  # of δ
     assert main(["budget", str(config), "--as", "rich"]) == 0
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
     assert [row[3:5] for row in rows if row and row[0] in ("1", "2")] == [["1000000", "0"], ["1000000", "0.0000001"]]
