@@ -221,6 +221,30 @@ def test_other_aggregates_read_rows_of_chosen_keys_alone(exact: Bench) -> None:
     assert len(found) == 2 and all(low == 2**20 for _, _, low in found)
 
 
+RECEIPTS = """  receipt:
+    source: t.parquet
+    unit: {column: person, max_rows: 2}
+    columns:
+      person: {type: integer}
+      unit: {type: integer, bounds: [0, 1000]}
+      word: {type: text}
+      rank: {type: integer, bounds: [0, 10]}
+      weight: {type: integer, bounds: [0, 10]}
+"""
+RECEIPT_TYPES = {
+    "receipt": {"person": "BIGINT", "unit": "INTEGER", "word": "VARCHAR", "rank": "INTEGER", "weight": "INTEGER"}
+}
+
+
+def test_a_column_may_be_called_as_those_of_the_engines_query() -> None:
+    """Rows go with their own unit's keys, whatever a column called `unit` holds: here the name of another unit."""
+    made = bench(granting(RECEIPTS), RECEIPT_TYPES, NoNoise())
+    made.engine.set_rows("receipt", [[str(i), str((i + 1) % 100), f"'{'ab'[i % 2]}'", "7", "3"] for i in range(100)])
+    for column in ("unit", "rank", "weight"):
+        sql = f"SELECT word, COUNT(*), SUM({column}), COUNT(DISTINCT {column}) FROM receipt GROUP BY word"
+        assert made.ask(sql, 50).rows == made.engine.plain(f"{sql} ORDER BY word")
+
+
 # ---------------------------------------------------------------------------------------------- answers
 
 
@@ -319,6 +343,8 @@ def test_several_releases_share_delta(notes: Bench) -> None:
         ("SELECT w, COUNT(*) FROM (SELECT word AS w FROM note UNION ALL SELECT word FROM note) AS q GROUP BY w",
          "repeats"),
         ("SELECT SQRT(x), COUNT(*) FROM note GROUP BY 1", "no finite set"),
+        *((f"SELECT {key} AS k, COUNT(*) FROM note GROUP BY k", "beyond 64 bits")  # of one row, at an end of BIGINT
+          for key in ("-code", "ABS(code)", "code + 1", "CASE WHEN x > 5 THEN code ELSE -code END")),
         ("SELECT COUNT(*) FROM (SELECT DISTINCT word FROM note) AS q", "DISTINCT"),
     ],
 )  # fmt: skip

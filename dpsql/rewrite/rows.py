@@ -15,7 +15,7 @@ from dpsql.query import key_name
 from dpsql.rewrite.bound import RANK, UNIT_COLUMN, ranked
 from dpsql.rewrite.clip import Summand, column, presence, summand
 from dpsql.rewrite.steps import in_steps, index_total, none_is_zero, times
-from dpsql.rows import UNIT, Chosen, Constants, Grouped, Join, Mark, Rows, Scan, Select, Total, Union
+from dpsql.rows import RESERVED, UNIT, Chosen, Constants, Grouped, Join, Mark, Rows, Scan, Select, Total, Union
 from dpsql.valueset import INT64
 
 
@@ -173,13 +173,17 @@ def _constants(form: Constants, wanted: list[str], tables: Tables) -> exp.Expr:
 def ranked_keys(form: Chosen, tables: Tables) -> exp.Select:
     """The keys of each unit, each once, with their ranks among the unit's: the same wherever it is asked for."""
     codes = {key_name(i): code for i, (code, _) in enumerate(form.keys)}
-    pairs = _with_keys(form, [], tables)
+    pairs = _with_keys(form, [], UNIT_COLUMN, tables)
     pairs.set("distinct", exp.Distinct())
     return ranked(pairs, tuple(codes), " ".join(code.sql("duckdb") for code in codes.values()))
 
 
-def _with_keys(form: Chosen, wanted: list[str], tables: Tables) -> exp.Select:
-    """The source's rows that belong to a unit and have keys, with the codes of these."""
+_CHOSEN_UNIT = f"{RESERVED}_chosen_unit"
+"""The unit beside columns of the source, one of which may have any name that isn't reserved."""
+
+
+def _with_keys(form: Chosen, wanted: list[str], unit_name: str, tables: Tables) -> exp.Select:
+    """The source's rows that belong to a unit and have keys, with their unit under a name and the codes of the keys."""
     assert form.source.unit is not None
     unit = column(form.source.unit)
     codes = [code for code, _ in form.keys]
@@ -188,7 +192,7 @@ def _with_keys(form: Chosen, wanted: list[str], tables: Tables) -> exp.Select:
         exp.Not(this=exp.Is(this=paren(code.copy()), expression=exp.Null())) for code, null in form.keys if not null
     ]
     columns: list[exp.Expr] = [column(name) for name in wanted]
-    columns += [named(unit.copy(), UNIT_COLUMN), *(named(code.copy(), key_name(i)) for i, code in enumerate(codes))]
+    columns += [named(unit.copy(), unit_name), *(named(code.copy(), key_name(i)) for i, code in enumerate(codes))]
     read = columns_of([*columns, *where])
     select = exp.Select(expressions=columns, from_=exp.From(this=rows_sql(form.source, read, tables)))
     select.set("where", exp.Where(this=exp.and_(*(c.copy() for c in where), copy=False)))
@@ -196,11 +200,11 @@ def _with_keys(form: Chosen, wanted: list[str], tables: Tables) -> exp.Select:
 
 
 def _chosen(form: Chosen, wanted: list[str], tables: Tables) -> exp.Expr:
-    names = [UNIT_COLUMN, *(key_name(i) for i in range(len(form.keys)))]
-    on: list[exp.Expr] = [exp.NullSafeEQ(this=_of("l", name), expression=_of("r", name)) for name in names[1:]]
-    on.append(exp.EQ(this=_of("l", UNIT_COLUMN), expression=_of("r", UNIT_COLUMN)))
+    names = [key_name(i) for i in range(len(form.keys))]
+    on: list[exp.Expr] = [exp.NullSafeEQ(this=_of("l", name), expression=_of("r", name)) for name in names]
+    on.append(exp.EQ(this=_of("l", _CHOSEN_UNIT), expression=_of("r", UNIT_COLUMN)))
     on.append(exp.LTE(this=_of("r", RANK), expression=exp.Literal.number(form.groups)))
-    left = _aliased(_subquery(_with_keys(form, wanted, tables)), "l")
+    left = _aliased(_subquery(_with_keys(form, wanted, _CHOSEN_UNIT, tables)), "l")
     right = _aliased(_subquery(ranked_keys(form, tables)), "r")
     columns: list[exp.Expr] = [_of("l", name) for name in wanted]
     join = exp.Join(this=right, on=exp.and_(*on, copy=False))
