@@ -299,6 +299,15 @@ def test_no_key_is_shown_where_there_are_no_rows(notes: Bench) -> None:
     assert notes.ask("SELECT word, b, COUNT(*), AVG(x) FROM note GROUP BY word, b", 1).rows == []
 
 
+@pytest.mark.parametrize("item", ["day + INTERVAL 1 DAY", "YEAR(moment)", "DATE_TRUNC('month', moment)", "amount * 2",
+                                  "code + 1", "LENGTH(word)", "COALESCE(word, 'none')"])  # fmt: skip
+def test_keys_have_their_type_where_none_is_shown(notes: Bench, item: str) -> None:
+    notes.engine.set_rows("note", [])
+    for shown in ("word", "code", "amount", "day", "moment"):
+        if shown in item:
+            assert notes.ask(f"SELECT {item}, COUNT(*) FROM note GROUP BY {shown}", 1).rows == []
+
+
 @pytest.mark.parametrize(("units", "words"), [(1, ["a", "é", None]), (16, ["a", "é", None]), (25, ["a"]), (41, [])])
 def test_a_key_may_be_asked_to_have_more_units(notes: Bench, units: int, words: list[str]) -> None:
     notes.engine.set_rows("note", ROWS)
