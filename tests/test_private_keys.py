@@ -245,6 +245,17 @@ def test_a_column_may_be_called_as_those_of_the_engines_query() -> None:
         assert made.ask(sql, 50).rows == made.engine.plain(f"{sql} ORDER BY word")
 
 
+@pytest.mark.parametrize("name", ["value_SUM(weight)", "SUM(weight)", "when_SUM(weight)", "size", "of_unit"])
+def test_a_key_of_units_may_be_called_as_a_total_in_the_engines_query(name: str) -> None:
+    made = bench(granting(RECEIPTS), RECEIPT_TYPES, ZeroNoise())
+    made.engine.set_rows("receipt", [[str(i), "900", "'a'", "7", "3"] for i in range(100)])
+    rows = f'SELECT person, unit AS "{name}", weight FROM receipt'
+    both = f"{rows} UNION ALL {rows} WHERE rank < 7"
+    totals = f'SELECT person, "{name}", SUM(weight) AS t FROM ({both}) AS q GROUP BY person, "{name}"'
+    sql = f'SELECT SUM(t), SUM("{name}") FROM ({totals}) AS z'
+    assert made.ask(sql, 10**9).rows == made.engine.plain(sql) == [(300, 90_000)]
+
+
 # ---------------------------------------------------------------------------------------------- answers
 
 

@@ -214,13 +214,23 @@ def _chosen(form: Chosen, wanted: list[str], tables: Tables) -> exp.Expr:
 # ---------------------------------------------------------------------------------------------- one row per unit
 
 
+def _value(name: str) -> str:
+    """The column that a total is made of: beside the keys, which may have any name that isn't reserved."""
+    return f"{RESERVED}_value_{name}"
+
+
+def _when(name: str) -> str:
+    """The column that says which rows count for a total."""
+    return f"{RESERVED}_when_{name}"
+
+
 def _grouped(form: Grouped, wanted: list[str], tables: Tables) -> exp.Expr:
     """The totals of each unit: of integers, exact, in whatever order the engine reads the rows."""
     totals = {name: total for name, total in form.totals.items() if name in wanted}
-    values = {f"value_{name}": _summand(form, name, total, tables) for name, total in totals.items()}
+    values = {_value(name): _summand(form, name, total, tables) for name, total in totals.items()}
     summands = {name: value for name, value in values.items() if value is not None}
     carried = dict(form.keys)
-    carried |= {f"when_{name}": total.condition for name, total in totals.items() if total.condition is not None}
+    carried |= {_when(name): total.condition for name, total in totals.items() if total.condition is not None}
     unit = next(key for key in form.keys.values() if isinstance(key, exp.Column) and key.name in form.source.own)
     where = [*form.where, exp.Not(this=exp.Is(this=unit.copy(), expression=exp.Null()))]
     read = columns_of([*carried.values(), *where, *(value.steps[0] for value in summands.values())])
@@ -229,7 +239,7 @@ def _grouped(form: Grouped, wanted: list[str], tables: Tables) -> exp.Expr:
     select = in_steps(first, carried, summands)
     columns: list[exp.Expr] = [column(name) for name in form.keys if name in wanted]
     for name, total in totals.items():
-        columns.append(named(_total(name, total, summands.get(f"value_{name}")), name))
+        columns.append(named(_total(name, total, summands.get(_value(name))), name))
     select.set("expressions", columns or [_one()])
     select.set("group", exp.Group(expressions=[column(name) for name in form.keys]))
     return _subquery(select)
@@ -238,7 +248,7 @@ def _grouped(form: Grouped, wanted: list[str], tables: Tables) -> exp.Expr:
 def _summand(form: Grouped, name: str, total: Total, tables: Tables) -> Summand | None:
     if total.argument is None:
         return None
-    argument, column_name = total.argument, f"value_{name}"
+    argument, column_name = total.argument, _value(name)
     if total.grid is not None and total.grid.cells:
         raw = argument.raw
         return summand(
@@ -253,11 +263,11 @@ def _total(name: str, total: Total, value: Summand | None) -> exp.Expr:
     def over(aggregate: exp.Expr) -> exp.Expr:
         if total.condition is None:
             return aggregate
-        return exp.Filter(this=aggregate, expression=exp.Where(this=column(f"when_{name}")))
+        return exp.Filter(this=aggregate, expression=exp.Where(this=column(_when(name))))
 
     if value is None:
         return over(exp.Count(this=exp.Star()))
-    held = column(f"value_{name}")
+    held = column(_value(name))
     counted: exp.Expr = exp.Distinct(expressions=[held]) if total.distinct else held
     match total.function:
         case "count":
