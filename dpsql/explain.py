@@ -19,7 +19,7 @@ from dpsql.privacy.interval import laplace_sum_half_width
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
 from dpsql.result import LEVEL
-from dpsql.rows import Rows, Scan
+from dpsql.rows import Rows
 
 SHOWN_KEYS = 8
 
@@ -82,10 +82,11 @@ def _unit(rows: Rows) -> str:
     for table in rows.tables:
         if isinstance(table.unit, Unit) and table.unit.column is not None:
             return f"{table.name}.{table.unit.column}"
-    form = rows.form
-    parents = form.path if isinstance(form, Scan) else ()
-    end = parents[-1].unit if parents else None
-    return f"{parents[-1].name}.{end.column}" if isinstance(end, Unit) else "unit"
+    for origin in rows.origins.values():
+        end = (origin.table, *origin.scan.path)[-1]
+        if isinstance(end.unit, Unit):
+            return f"{end.name}.{end.unit.column}"
+    return "unit"
 
 
 def _selection(plan: ReleasePlan) -> dict[str, Any] | None:

@@ -19,8 +19,9 @@ import duckdb
 from sqlglot import exp
 
 from dpsql.engines import PublicTable
-from dpsql.errors import Cancelled, DatabaseError, EngineError, UnknownColumn, UnsupportedQuery
+from dpsql.errors import Cancelled, DatabaseError, EngineError, InternalError, UnknownColumn, UnsupportedQuery
 from dpsql.expressions import position_of
+from dpsql.query import Constant
 from dpsql.release import NoisyRows
 from dpsql.result import Values
 from dpsql.rows import RESERVED
@@ -155,15 +156,26 @@ class Scratch:
                 hint="check casts and divisions outside the aggregates: they see noisy numbers",
             ) from None
 
-    def value(self, outer: Outer, releases: Mapping[str, NoisyRows]) -> object:
-        """The one value of a constant. A number that is none (NaN, infinity) is NULL."""
-        found = self.run(outer, releases).rows[0][0]
-        return None if isinstance(found, float) and not math.isfinite(found) else found
+    def value(self, constant: Constant, outer: Outer, releases: Mapping[str, NoisyRows]) -> object:
+        """The value of a constant, or its rows as a list of dicts. A number that is none (NaN, infinity) is NULL.
+
+        Raises InternalError where two rows have the same keys: a private row could meet both.
+        """
+        rows = self.run(outer, releases).rows
+        if not constant.columns:
+            return _finite(rows[0][0])
+        if len({tuple(row[i] for i in constant.keys) for row in rows}) < len(rows):
+            raise InternalError("a release has a group twice")
+        return [dict(zip(constant.columns, map(_finite, row), strict=True)) for row in rows]
 
     def close(self) -> None:
         """Let the engine go."""
         self._closed.set()
         self._connection.close()
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 _MISSING = re.compile(r'(?:Referenced column |does not have a column named )"([^"]+)"')

@@ -171,12 +171,15 @@ class Constant:
     """A value that an inner query uses and that is known only when it runs: of noisy and public numbers.
 
     `tree` gives it in the scratch engine, as one row of one column of the SQL type; it reads releases that come before
-    the one that uses it.
+    the one that uses it. Or, with `columns`, it gives the rows of a table, which the engine gets as a list of structs;
+    no two of them have the same values in the columns `keys`.
     """
 
     name: str
     tree: exp.Expr
     sql_type: str
+    columns: tuple[str, ...] = ()
+    keys: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

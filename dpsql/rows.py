@@ -157,6 +157,29 @@ class Constants:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """The rows of a release: noisy numbers with their keys, known when the query runs; no two have the same `keys`.
+
+    name   of the constant that holds them
+    types  the SQL type of each column
+    """
+
+    name: str
+    types: Mapping[str, str]
+    keys: frozenset[str]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What the columns are called in the structs that the engine gets."""
+        return tuple(f"c{index}" for index in range(len(self.types)))
+
+    @property
+    def sql_type(self) -> str:
+        listed = ", ".join(f"{name} {kind}" for name, kind in zip(self.fields, self.types.values(), strict=True))
+        return f"STRUCT({listed})[]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
     """The source's rows whose unit counts for their keys: of each unit at most `groups` keys, chosen by a hash.
 
@@ -172,7 +195,7 @@ class Chosen:
 MAX_FORMS = 150
 """Of one relation: its SQL has so many subqueries, some of them several times."""
 
-Form = Scan | Select | Join | Union | Grouped | Mark | Constants | Chosen
+Form = Scan | Select | Join | Union | Grouped | Mark | Constants | Known | Chosen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,7 +250,7 @@ class Rows:
 def _read(form: Form) -> tuple[Rows, ...]:
     """The relations that a form reads."""
     match form:
-        case Scan():
+        case Scan() | Known():
             return ()
         case Union():
             return form.branches
@@ -408,6 +431,11 @@ def stands_once(rows: Rows, scan: Scan) -> bool:
     return False
 
 
+def known(name: str, types: Mapping[str, str], keys: frozenset[str], sets: Mapping[str, ValueSet]) -> Rows:
+    """The rows of a release: as good as public, since they are paid for before anything is read (PROOFS A7)."""
+    return Rows(Known(name, types, keys), sets, {}, None, frozenset(), frozenset(), None, ())
+
+
 def free_name(name: str, taken: Mapping[str, object]) -> str:
     """The name, or one made of it that isn't taken, in upper or lower case: to the engine they are the same."""
     lower = {other.lower() for other in taken}
@@ -438,5 +466,7 @@ _INTEGERS = frozenset("TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEG
 
 
 def _stored(rows: Rows, column: str, types: Mapping[str, Mapping[str, str]]) -> str | None:
+    if isinstance(rows.form, Known):
+        return rows.form.types.get(column)
     origin = rows.origins.get(column)
     return None if origin is None else types[origin.table.name.lower()].get(origin.column)

@@ -66,7 +66,7 @@ class Compiled:
     plan: Plan
     inner: tuple[tuple[Inner, ...], ...]
     outer: Outer
-    constants: Mapping[str, Outer]
+    constants: Mapping[str, tuple[Constant, Outer]]
     columns: tuple[ResultColumn, ...]
     extra: tuple[tuple[int, int], ...]
     explain: Format | None
@@ -142,7 +142,7 @@ class Session:
             for index, (part, queries) in enumerate(zip(plan.releases, compiled.inner, strict=True)):
                 exact = []
                 for inner in queries:
-                    values = {name: scratch.value(compiled.constants[name], noisy) for name in inner.constants}
+                    values = {name: scratch.value(*compiled.constants[name], noisy) for name in inner.constants}
                     exact.append(transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts, values))
                 noisy[release_name(index)] = (
                     release(tuple(exact), part, queries, self._noise, counts=self.policy.counts)
@@ -188,7 +188,9 @@ class Session:
                 new[position] = replace(new[position], half_widths=widths)
             columns, values = tuple(new), values.without_columns_from(visible)
         delta = compiled.plan.charge.delta
-        privacy = Privacy(analyst, compiled.plan.epsilon, charged, remaining.epsilon, LEVEL, delta)
+        thresholds = [r.selection.threshold for r in compiled.plan.releases if r.selection is not None]
+        threshold = max(thresholds, default=None)
+        privacy = Privacy(analyst, compiled.plan.epsilon, charged, remaining.epsilon, LEVEL, delta, threshold)
         return Result(columns, values, privacy)
 
     # ------------------------------------------------------------------------------------------ explaining
@@ -272,7 +274,7 @@ class Session:
         if outer is None:
             samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
             outer = scratch.bind(render(total(tree)), samples, statement.tree)
-        constants = {c.name: self._constant(c, plan, scratch, statement.tree) for c in plan.constants}
+        constants = {c.name: (c, self._constant(c, plan, scratch, statement.tree)) for c in plan.constants}
         visible = len(outer.names) - len(extra)
         columns = _columns(plan, outer, visible)
         return Compiled(plan, inner, outer, constants, columns, extra, statement.explain)

@@ -2,7 +2,7 @@
 
 A block is what stands between blank lines: comment lines that start with `--`, a statement, and the outcome, each
 line of which starts with `-->`. A block of comments alone is text. `-- dialect: postgres` chooses a dialect,
-`-- epsilon: 0.5` an ε.
+`-- epsilon: 0.5` an ε, `-- policy: people` another policy.
 """
 
 from __future__ import annotations

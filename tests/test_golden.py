@@ -10,34 +10,44 @@ from pathlib import Path
 
 import pytest
 
-from tests import cases
+from tests import cases, people
 from tests.harness import Bench, ForbiddenEngine, ZeroNoise, bench, make_policy
+from tests.test_private_keys import granting
 from tests.test_refused import PUBLIC, TABLES, TYPES
 
 DIRECTORY = Path(__file__).parent / "golden"
+UNIQUE = {"customer": (frozenset({"cust"}),)}
 
 
 @pytest.fixture(scope="module")
-def benches() -> dict[str, Bench]:
-    return {
-        dialect: bench(make_policy(TABLES, dialect=dialect), TYPES, ZeroNoise(), ForbiddenEngine, PUBLIC)
+def benches() -> dict[tuple[str, str], Bench]:
+    """By policy and dialect: rows are units; people are; they are and the engine keeps one row of a customer."""
+    rows = {
+        ("rows", dialect): bench(make_policy(TABLES, dialect=dialect), TYPES, ZeroNoise(), ForbiddenEngine, PUBLIC)
         for dialect in ("duckdb", "postgres", "bigquery", "spark")
     }
+    of_people = {
+        (name, "duckdb"): bench(
+            granting(people.TABLES), people.TYPES, ZeroNoise(), ForbiddenEngine, people.PUBLIC, unique
+        )
+        for name, unique in (("people", {}), ("unique people", UNIQUE))
+    }
+    return rows | of_people
 
 
-def compiled(benches: dict[str, Bench], case: cases.Case) -> list[str]:
-    made = benches[case.option("dialect", "duckdb")]
+def compiled(benches: dict[tuple[str, str], Bench], case: cases.Case) -> list[str]:
+    made = benches[case.option("policy", "rows"), case.option("dialect", "duckdb")]
     text = made.session.explain(case.sql, epsilon=case.option("epsilon", "1"), analyst="anyone")
     assert not made.engine.executed and not made.ledger.charges
     return [line.rstrip() for line in text.splitlines()]
 
 
-def test_update(benches: dict[str, Bench], request: pytest.FixtureRequest) -> None:
+def test_update(benches: dict[tuple[str, str], Bench], request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--update-golden"):
         pytest.skip("no --update-golden")
     cases.rewrite(DIRECTORY, lambda case: compiled(benches, case))
 
 
 @pytest.mark.parametrize("case", cases.read(DIRECTORY), ids=lambda c: c.id)
-def test_golden(benches: dict[str, Bench], case: cases.Case) -> None:
+def test_golden(benches: dict[tuple[str, str], Bench], case: cases.Case) -> None:
     assert compiled(benches, case) == list(case.outcome)

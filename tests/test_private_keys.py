@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import dpsql
+from dpsql.cli import main
 from dpsql.errors import Error
 from dpsql.policy import Policy
 from dpsql.privacy.key_selection import KeySelection
@@ -385,6 +386,18 @@ def test_explain_says_how_keys_are_selected(notes: Bench) -> None:
     text = notes.session.explain("SELECT word, SUM(x) FROM note GROUP BY word", epsilon=2, analyst="a")
     assert "charged 2 and delta 1e-06" in text
     assert "keys are shown where more than 14 units have them" in text
+
+
+def test_an_empty_answer_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "notes.csv").write_text("word\na\nb\n")
+    (tmp_path / "policy.yaml").write_text(
+        "dpsql: 1\nprivacy: {epsilon: 1, delta: 1e-6}\nbudget: {epsilon: 100, delta: 1e-5}\nledger: the.ledger\n"
+        "tables:\n  notes: {source: notes.csv, unit: row, columns: {word: {type: text}}}\n"
+    )
+    config = str(tmp_path / "policy.yaml")
+    assert main(["budget", config, "--create"]) == 0
+    assert main(["query", config, "SELECT word, COUNT(*) FROM notes GROUP BY word"]) == 0
+    assert "keys are shown where more than 14 units have them" in capsys.readouterr().out
 
 
 def test_delta_is_charged_and_ends(tmp_path: Path) -> None:

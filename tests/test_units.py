@@ -10,11 +10,13 @@ from __future__ import annotations
 from fractions import Fraction
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsql.errors import Error
+from dpsql.errors import Error, InternalError
+from dpsql.release import NoisyRows
 from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, examples, make_policy, record
 from tests.people import PUBLIC, TABLES, TYPES, compare_neighbours, people, person, set_database, strays, united
 
@@ -124,6 +126,14 @@ SUBQUERIES = (
     "SELECT COUNT(*) FROM customer WHERE nation = (SELECT MIN(key) FROM nation WHERE region = 'EU')",
     "WITH big AS (SELECT AVG(total) AS a FROM orders) SELECT COUNT(*), (SELECT a FROM big) FROM orders "
     "WHERE total > (SELECT a FROM big)",
+    "SELECT COUNT(*) FROM orders JOIN (SELECT status AS s, AVG(total) AS a FROM orders GROUP BY s) AS q ON status = s "
+    "WHERE total > 0.5 * a",
+    "WITH q AS (SELECT status AS s, AVG(total) * 0.5 AS a, COUNT(*) AS n FROM orders GROUP BY 1 HAVING COUNT(*) > 0) "
+    "SELECT status, COUNT(*), SUM(total) FROM orders, q WHERE status = s AND total > a AND n > 0 GROUP BY status",
+    "SELECT SUM(qty) FROM item LEFT JOIN (SELECT qty AS k, COUNT(*) AS n FROM item GROUP BY qty) AS q ON k = qty "
+    "WHERE n > 1 OR n IS NULL",
+    "SELECT COUNT(*) FROM item i JOIN (SELECT qty, COUNT(*) FROM item GROUP BY qty) AS q(k, n) ON i.qty = q.k AND "
+    "n > 1",
     "SELECT COUNT(*) FROM customer JOIN (SELECT key AS k, name FROM nation WHERE region = 'EU') AS n ON nation = k",
     "WITH n AS (SELECT key, name FROM nation WHERE region = 'EU') SELECT name, COUNT(*) FROM customer JOIN n "
     "ON nation = key GROUP BY name",
@@ -490,6 +500,55 @@ def test_bounds_of_a_groups_sum_are_refused(exact: Bench, call: str) -> None:
     assert exact.ask("SELECT SUM(total, contribution_bounds_per_row => (0, 5)) FROM orders")
 
 
+@pytest.mark.parametrize(("sql", "hint", "followed"), [
+    ("SELECT COUNT(*) FROM orders WHERE id IN (SELECT order_id FROM item)",
+     "write EXISTS (SELECT 1 FROM item WHERE item.order_id = orders.id)",
+     "SELECT COUNT(*) FROM orders WHERE EXISTS (SELECT 1 FROM item WHERE item.order_id = orders.id)"),
+    ("SELECT COUNT(*) FROM item WHERE order_id IN (SELECT order_id FROM item AS i WHERE qty > 3)",
+     "write EXISTS (SELECT 1 FROM item AS q WHERE q.order_id = item.order_id)",
+     "SELECT COUNT(*) FROM item WHERE EXISTS (SELECT 1 FROM item AS q WHERE q.order_id = item.order_id AND qty > 3)"),
+    ("SELECT COUNT(*) FROM orders WHERE priority IN (SELECT qty FROM item)",
+     "write unit IN (SELECT unit FROM … WHERE …)", None),
+    ("SELECT COUNT(*) FROM customer AS c JOIN item AS i ON i.qty = c.balance",
+     "join orders too, along the foreign key: i.order_id = orders.id",
+     "SELECT COUNT(*) FROM customer AS c JOIN orders USING (cust) JOIN item AS i ON i.order_id = orders.id"),
+    ("SELECT COUNT(*) FROM orders AS o JOIN item AS i ON i.qty = o.id",
+     "add the equality i.order_id = o.id",
+     "SELECT COUNT(*) FROM orders AS o JOIN item AS i ON i.qty = o.id AND i.order_id = o.id"),
+    ("SELECT COUNT(*) FROM item AS i JOIN product AS p ON p.id = i.qty + 1",
+     "write JOIN product AS p ON p.id = …",
+     "SELECT COUNT(*) FROM item AS i JOIN product AS p ON p.id = i.product"),
+    ("SELECT COUNT(*) FROM nation AS n LEFT JOIN customer AS c ON c.nation = n.key",
+     "write c first: FROM customer AS c LEFT JOIN … ON …",
+     "SELECT COUNT(*) FROM customer AS c LEFT JOIN nation AS n ON c.nation = n.key"),
+    ("SELECT COUNT(*) FROM customer JOIN item USING (cust)", "write ON a.x = b.y", None),
+])  # fmt: skip
+def test_hints_name_what_to_write(exact: Bench, sql: str, hint: str, followed: str | None) -> None:
+    with pytest.raises(Error) as refused:
+        exact.ask(sql)
+    assert refused.value.hint == hint
+    assert followed is None or exact.ask(followed)
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        "JOIN (SELECT segment AS s, COUNT(*) AS n FROM customer GROUP BY s) AS q ON nation = n",
+        "JOIN (SELECT segment AS s, priority AS p, COUNT(*) AS n FROM customer JOIN orders USING (cust) GROUP BY 1, 2) "
+        "AS q ON segment = s",
+        "JOIN (SELECT COUNT(*) AS n FROM customer GROUP BY segment) AS q ON nation = n",
+        "JOIN (SELECT n, COUNT(*) AS m FROM (SELECT segment, COUNT(*) AS n FROM customer GROUP BY 1) AS r GROUP BY n) "
+        "AS q ON nation = n",
+        "JOIN (SELECT a.s FROM (SELECT segment AS s, COUNT(*) AS n FROM customer GROUP BY s) AS a) AS q "
+        "ON segment = q.s",
+    ],
+)
+def test_a_private_row_meets_one_released_group_at_most(exact: Bench, join: str) -> None:
+    """By all keys of one release: they are unique by construction."""
+    with pytest.raises(Error, match=r"key|result of a query"):
+        exact.ask(f"SELECT COUNT(*) FROM customer {join}")
+
+
 @pytest.mark.parametrize(
     ("column", "allowed"), [("cust", True), ("CUST", True), ("priority", False), ("status", False)]
 )
@@ -500,3 +559,30 @@ def test_privacy_unit_column_must_be_the_policys(exact: Bench, column: str, allo
     else:
         with pytest.raises(Error, match="privacy_unit_column"):
             exact.ask(sql)
+
+
+@pytest.mark.parametrize("subquery", [
+    "SELECT cust, MIN(total) AS m FROM orders GROUP BY cust", "SELECT cust, MAX(total) AS m FROM orders GROUP BY cust",
+    "SELECT cust, total AS m FROM orders GROUP BY cust, total", "SELECT DISTINCT cust, total * 1 AS m FROM orders",
+])  # fmt: skip
+def test_the_order_of_rows_does_not_show_in_the_sign_of_zero(exact: Bench, subquery: str) -> None:
+    """Which of two equal values stands for both is the engine's choice; 1/x tells them apart (PROOFS P16)."""
+    zeros = [["1", "9", "'F'", "'-0.0'::DOUBLE", "NULL", "1"], ["2", "9", "'F'", "'0.0'::DOUBLE", "NULL", "1"]]
+    answers = []
+    for rows in (zeros, zeros[::-1]):
+        set_database(exact, {"orders": rows})
+        answers.append(exact.ask(f"SELECT SUM(CLIP(1 / m, -1, 1)) FROM ({subquery}) AS q", 10**9).rows)
+    assert answers == [[(1,)]] * 2
+
+
+def test_released_groups_are_unique_or_nothing_is_read(exact: Bench) -> None:
+    """Enforced, not remembered (PROOFS P4)."""
+    sql = (
+        "SELECT COUNT(*) FROM orders JOIN (SELECT status AS s, COUNT(*) AS n FROM orders GROUP BY s) AS q ON s = status"
+    )
+    compiled = exact.session.plan(sql, epsilon=1)
+    ((constant, outer),) = compiled.constants.values()
+    twice = NoisyRows({"_dpsql_key_0": np.array(["F", "F"], dtype=object), "_dpsql_number_0": np.array([1, 2])})
+    scratch = exact.session._current()[1]
+    with pytest.raises(InternalError, match="twice"):
+        scratch.value(constant, outer, {"_dpsql_release_0": twice})

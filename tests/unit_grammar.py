@@ -166,6 +166,13 @@ class Grammar:
 
     def _join(self, rows: Rows, depth: int) -> None:
         """Another source on the unit, along a foreign key, or on a public key."""
+        listed = [c for c in rows.columns if c.endswith(".status")]
+        if listed and self._chance(0.25):
+            name = self._name("r")
+            released = f"(SELECT status AS k, COUNT(*) AS n, SUM(total) / 9 AS a FROM orders GROUP BY status) AS {name}"
+            other = Source(released, name, {"k": "text", "n": "number", "a": "number"})
+            self._written_join(rows, other, [(self._pick(listed), "k")])
+            return
         keys = [(c, rows.columns[c]) for c in rows.of("product", "nation")]
         keys += [(c, "nation") for c in rows.of("text") if self._chance(0.2)]  # a key of another type
         if keys and self._chance(0.5):

@@ -3,7 +3,7 @@
     SELECT AVG(total) FROM (SELECT customer_id, SUM(amount) AS total FROM orders GROUP BY customer_id) AS q
 
 Its aggregates never leave the engine, so they get no noise and cost nothing. Each is exact and the same in whatever
-order the rows are read (PROOFS P16): integers on a grid are added, clipped values compared.
+order the rows are read (PROOFS P16): integers on a grid are added, clipped values compared, and 0 stands for −0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpsql.analyze.relations import Private, check_name, rebuilt
 from dpsql.analyze.resolution import Scope
 from dpsql.errors import NotReleasable
 from dpsql.expressions import Compiler, Typed, narrow, refuse, show
-from dpsql.expressions.literals import DOUBLE, INTEGER
+from dpsql.expressions.literals import DOUBLE, INTEGER, double_sql, paren
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.grids import natural_grid
@@ -109,7 +109,7 @@ class UnitGrouping:
                 raise refuse(written, f"{show(written)} is computed from the privacy unit", "group by the unit itself")
             typed = self.compiler.value(resolved)
             self.known.append((resolved, name))
-            self.keys[name] = typed.stored()
+            self.keys[name] = _one_zero(typed.stored(), typed.kind)
             self.sets[name] = typed.set.stored()
 
     # ------------------------------------------------------------------------------------------ expressions
@@ -187,6 +187,8 @@ class UnitGrouping:
         if function in ("sum", "avg"):
             assert argument is not None
             grid = self._grid(argument, node)
+        if function in ("min", "max") and argument is not None:
+            argument = replace(argument, sql=_one_zero(argument.sql, argument.kind))
         identity = (
             function, shape.distinct, None if argument is None else argument.sql.sql("duckdb"),
             None if predicate is None else predicate.sql("duckdb"),
@@ -226,6 +228,15 @@ class UnitGrouping:
 
 def _integers(ends: Interval) -> ValueSet:
     return ValueSet(INTEGER, ends, ends, grain=Fraction(1))
+
+
+def _one_zero(value: exp.Expr, kind: Kind) -> exp.Expr:
+    """The value, and 0 in the place of −0.
+
+    The two are equal, so the order of rows would decide which of them stands for both, and 1/x tells them apart: a
+    unit's total would turn on where other units' rows lie (PROOFS P16). IEEE 754: −0 + 0 is 0.
+    """
+    return exp.Paren(this=exp.Add(this=paren(value), expression=double_sql(0))) if kind is Kind.DOUBLE else value
 
 
 def group_items(listed: Iterator[exp.Expr], scope: Scope) -> list[tuple[exp.Expr, exp.Expr]] | None:

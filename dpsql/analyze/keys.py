@@ -15,7 +15,7 @@ from dpsql.expressions.narrowing import unparenthesised
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.policy import Kind
 from dpsql.query import Key, KeyDomain
-from dpsql.valueset import INT64, Literal, ValueSet, number
+from dpsql.valueset import INT64, Interval, Literal, ValueSet, number
 
 MAX_CELLS = 4_000_000
 MAX_LISTED_KEYS = 100_000
@@ -174,6 +174,13 @@ def _origin(node: exp.Expr, compiler: Compiler) -> str:
     return "value set of the expression"
 
 
+def _width(bounds: Interval) -> str:
+    """How wide bins may be so that ten to a hundred fit into the bounds: a power of ten."""
+    if not bounds.bounded or not 10 <= bounds.upper - bounds.lower < 10**15:
+        return "1000"
+    return "1" + "0" * (len(str(int(bounds.upper - bounds.lower))) - 2)
+
+
 def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: ValueSet, size: int | None) -> Exception:
     if size is not None:
         coarser = f"DATE_TRUNC('day', {text})" if value_set.kind is Kind.TIMESTAMP else f"FLOOR({text} / 1000)"
@@ -182,8 +189,9 @@ def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: Va
     if isinstance(node, exp.Column) and value_set.kind in (Kind.TEXT, Kind.DOUBLE):
         table, name = compiler.origin(node.name)
         if value_set.kind is Kind.DOUBLE:
+            width = _width(value_set.bounds)
             return refuse(node, f"column {name} of {table} holds floating-point numbers, which can't be group keys",
-                          f"group by bins: FLOOR({name} / 1000) * 1000")  # fmt: skip
+                          f"group by bins: FLOOR({name} / {width}) * {width}")  # fmt: skip
         return refuse(
             node, f"the values of column {name} of {table} are private, so they can't be group keys",
             f"the policy can list tables.{table}.columns.{name}.keys, or list them in the query: "

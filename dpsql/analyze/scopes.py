@@ -13,6 +13,7 @@ from dpsql.analyze.aggregation import INTERVAL_ENDS, ReleaseBuilder, aggregate_c
 from dpsql.analyze.filters import compiler_of
 from dpsql.analyze.grouping import UnitGrouping, group_items, is_of_units
 from dpsql.analyze.joins import FromClause, Source, conjuncts, read_join
+from dpsql.analyze.known import released_rows
 from dpsql.analyze.relations import (
     Derived,
     Environment,
@@ -26,7 +27,7 @@ from dpsql.analyze.relations import (
     rebuilt,
 )
 from dpsql.analyze.resolution import Scope
-from dpsql.analyze.subqueries import Subqueries
+from dpsql.analyze.subqueries import GROUPED, Subqueries
 from dpsql.analyze.unions import united
 from dpsql.errors import Error, NotReleasable, UnknownColumn, UnknownTable, UnsupportedQuery
 from dpsql.expressions import connector_terms, position_of, refuse, show
@@ -215,10 +216,8 @@ class Analyzer:
     def _aliased(self, node: exp.Expr, relation: Relation) -> Relation:
         if isinstance(relation, Private):
             return self._aliased_rows(node, relation)
-        aliased = self._aliased_tree(node, relation.tree)
-        return (
-            aliased if relation.public is None else replace(aliased, public=self._aliased_rows(node, relation.public))
-        )
+        public = None if relation.public is None else self._aliased_rows(node, relation.public)
+        return replace(self._aliased_tree(node, relation.tree), public=public, definition=relation.definition)
 
     def _aliased_rows(self, node: exp.Expr, relation: Private) -> Private:
         alias = node.args.get("alias")
@@ -353,8 +352,7 @@ class Analyzer:
                 raise
             raise refuse(
                 outside, f"a subquery over private rows can't depend on {outside.name} of the row around it",
-                "group it by what it is compared with, in FROM, and join its result: "
-                "(SELECT key, SUM(x) AS s FROM … GROUP BY key HAVING COUNT(*) > 0) AS q",
+                f"group it by what it is compared with, in FROM, and join its result: {GROUPED}",
             ) from None  # fmt: skip
 
     def _derived_node(self, node: exp.Expr, env: Environment, skip: tuple[str, ...] = ()) -> exp.Expr:
@@ -410,11 +408,17 @@ class Analyzer:
         """Private rows, or a public table whose rows may be joined to them."""
         if isinstance(relation, Private):
             return relation
+        alias = str(node.args["alias"].name if node.args.get("alias") else "").lower()
+        released = None if relation.public else released_rows(relation, self.releases, self.constants, alias)
+        if released is not None:
+            names = [c.name for c in node.args["alias"].columns] if node.args.get("alias") else []
+            return self._renamed(node, released, names)
         if relation.public is None:
             private = next(source.rows for _, source in sources if isinstance(source, Private))
             raise refuse(
                 node,
-                f"a join of the private {private.name} with the result of a query isn't supported",
+                f"a join of the private {private.name} with this result of a query isn't supported: only the groups of "
+                "one release with their numbers can be joined to private rows",
                 f"aggregate {private.name} in a subquery first, then join its result: "
                 f"SELECT … FROM (SELECT key, COUNT(*) AS n FROM {private.tables[0].name} GROUP BY key) AS q JOIN …",
             )

@@ -33,6 +33,8 @@ from dpsql.rows import RESERVED, Mark, Rows, free_name, identical, marked, with_
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
 
+GROUPED = "(SELECT key, SUM(x) AS s FROM … GROUP BY key HAVING COUNT(*) > 0) AS q"
+"""What takes the place of a subquery for each row."""
 _COMPARED = (Kind.INTEGER, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN)
 """Kinds whose stored types compare without a conversion that could fail."""
 _SQL_TYPES = {
@@ -95,7 +97,7 @@ class Subqueries:
             if not is_unit or name not in right.rows.own:
                 raise refuse(
                     node, "IN over private rows must compare privacy units: both sides must be the unit's column",
-                    "write unit IN (SELECT unit FROM … WHERE …)",
+                    self._instead_of_in(resolved, right.rows, name),
                 )  # fmt: skip
             form = Mark(left, right.rows, mark, ((resolved.name, name),), {})
             column = self._new_column(marked(left, form, nullable=False), mark)
@@ -113,6 +115,23 @@ class Subqueries:
         form = Mark(left, right.rows, mark, (), {}, value=typed.sql, column=name)
         return self._new_column(marked(left, form, nullable=True), mark)
 
+    def _instead_of_in(self, resolved: exp.Expr, right: Rows, name: str) -> str:
+        """What to write in the place of IN: EXISTS, where the two columns are a foreign key that leads to the unit."""
+        generic = "write unit IN (SELECT unit FROM … WHERE …)"
+        left, types = self.scope.source.rows, self.analyzer.catalogue.types
+        pairs = [Pair(resolved, exp.column(name, quoted=True), resolved)]
+        follows = isinstance(resolved, exp.Column) and identical(left, resolved.name, right, name, types)
+        if not follows or len(right.tables) != 1 or not connects_units(left, right, pairs, self.analyzer.policy):
+            return generic
+        table = right.tables[0].name
+        for part, columns in self.scope.parts.items():
+            for column, expression in columns.items():
+                if isinstance(expression, exp.Column) and expression.name == resolved.name:
+                    inner = "q" if part == table.lower() else table
+                    named = f"{table} AS q" if part == table.lower() else table
+                    return f"write EXISTS (SELECT 1 FROM {named} WHERE {inner}.{name} = {part}.{column})"
+        return generic
+
     def _compiler(self) -> Compiler:
         return compiler_of(self.scope.source, self.analyzer.today)
 
@@ -121,10 +140,10 @@ class Subqueries:
             return self.analyzer.query(query, self.env)
         except (UnknownColumn, UnknownTable):
             if any(self._is_outer(column) for column in query.find_all(exp.Column)):
-                raise refuse(
-                    node, f"the subquery {show(query)} depends on the row around it",
-                    "write it without columns from outside, or EXISTS with an equality of units",
-                ) from None  # fmt: skip
+                hint = "group it by what it is compared with, in FROM, and join its result: " + GROUPED
+                if isinstance(node, exp.In):
+                    hint = "write it without columns from outside, or EXISTS with an equality of units"
+                raise refuse(node, f"the subquery {show(query)} depends on the row around it", hint) from None
             raise
 
     def _is_outer(self, column: exp.Column) -> bool:

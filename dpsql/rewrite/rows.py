@@ -15,7 +15,7 @@ from dpsql.query import key_name
 from dpsql.rewrite.bound import RANK, UNIT_COLUMN, ranked
 from dpsql.rewrite.clip import Summand, column, presence, summand
 from dpsql.rewrite.steps import in_steps, index_total, none_is_zero, times
-from dpsql.rows import RESERVED, UNIT, Chosen, Constants, Grouped, Join, Mark, Rows, Scan, Select, Total, Union
+from dpsql.rows import RESERVED, UNIT, Chosen, Constants, Grouped, Join, Known, Mark, Rows, Scan, Select, Total, Union
 from dpsql.valueset import INT64
 
 
@@ -46,6 +46,8 @@ def rows_sql(rows: Rows, needed: Iterable[str], tables: Tables) -> exp.Expr:
             return _mark(rows.form, wanted, tables)
         case Constants():
             return _constants(rows.form, wanted, tables)
+        case Known():
+            return _known(rows.form, wanted)
         case Chosen():
             return _chosen(rows.form, wanted, tables)
 
@@ -165,6 +167,16 @@ def _constants(form: Constants, wanted: list[str], tables: Tables) -> exp.Expr:
     read = [name for name in wanted if name not in form.types]
     source = rows_sql(form.source, read, tables)
     return _subquery(exp.Select(expressions=columns or [_one()], from_=exp.From(this=source)))
+
+
+def _known(form: Known, wanted: list[str]) -> exp.Expr:
+    rows = exp.Cast(this=exp.Placeholder(this=form.name), to=exp.DataType.build(form.sql_type, dialect="duckdb"))
+    each = exp.Select(expressions=[named(exp.Explode(this=rows), "row")])
+    fields = dict(zip(form.types, form.fields, strict=True))
+    columns: list[exp.Expr] = [
+        named(exp.Dot(this=column("row"), expression=exp.to_identifier(fields[name])), name) for name in wanted
+    ]
+    return _subquery(exp.Select(expressions=columns or [_one()], from_=exp.From(this=_subquery(each))))
 
 
 # ---------------------------------------------------------------------------------------------- private keys

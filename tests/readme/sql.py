@@ -170,7 +170,7 @@ UNIT_CLAUSES = (
         (f"SELECT c_mktsegment, AVG(spent) FROM customer JOIN {_SPENT} ON c_custkey = o_custkey GROUP BY 1",),
     ),
     Clause(
-        "`IN`, `NOT IN`, `EXISTS`, `NOT EXISTS` over private tables, on the unit or the foreign key to it",
+        "`IN`, `EXISTS` and their `NOT` over private tables, on the unit; `EXISTS` also on the foreign key to it",
         ("SELECT COUNT(*) FROM customer WHERE c_custkey NOT IN (SELECT o_custkey FROM orders)",
          "SELECT COUNT(*) FROM orders WHERE EXISTS (SELECT 1 FROM lineitem WHERE l_orderkey = o_orderkey "
          "AND l_commitdate < l_receiptdate)"),
@@ -180,6 +180,20 @@ UNIT_CLAUSES = (
         ("SELECT SUM(l_quantity) FROM lineitem WHERE l_partkey IN (SELECT p_partkey FROM part WHERE p_size > 40)",
          "SELECT COUNT(*) FROM lineitem WHERE NOT EXISTS (SELECT 1 FROM supplier WHERE s_suppkey = l_suppkey "
          "AND s_acctbal < 0)"),
+    ),
+    Clause(
+        "`JOIN` with the groups of a release, on all of its keys",
+        ("SELECT COUNT(*) FROM orders JOIN (SELECT o_orderpriority AS p, AVG(o_totalprice) AS mean FROM orders "
+         "GROUP BY p) AS q ON p = o_orderpriority WHERE o_totalprice > 2 * mean",),
+    ),
+    Clause(
+        "keys that aren't public, for a δ",
+        ("SELECT o_clerk, COUNT(DISTINCT o_custkey) FROM orders GROUP BY o_clerk",
+         "SELECT DISTINCT o_clerk FROM orders"),
+    ),
+    Clause(
+        "distinct values",
+        ("SELECT COUNT(DISTINCT o_clerk) FROM orders", "SELECT COUNT(DISTINCT o_custkey) FROM orders"),
     ),
     Clause(
         "other contribution bounds",

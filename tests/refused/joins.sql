@@ -230,7 +230,7 @@ SELECT region, (SELECT COUNT(*) FROM people WHERE people.city = cities.city) FRO
 --> at 64: cities.city) FROM cities
 
 SELECT q.n + people.age FROM (SELECT COUNT(*) AS n FROM people) AS q, people
---> 0A000 a join of the private people with the result of a query isn't supported
+--> 0A000 a join of the private people with this result of a query isn't supported: only the groups of one release with their numbers can be joined to private rows
 --> hint: aggregate people in a subquery first, then join its result: SELECT … FROM (SELECT key, COUNT(*) AS n FROM people GROUP BY key) AS q JOIN …
 --> at 37: COUNT(*) AS n FROM people) AS
 

@@ -12,7 +12,7 @@ SELECT COUNT(*) FROM people GROUP BY note
 
 SELECT income, COUNT(*) FROM people GROUP BY income
 --> 0A000 column income of people holds floating-point numbers, which can't be group keys
---> hint: group by bins: FLOOR(income / 1000) * 1000
+--> hint: group by bins: FLOOR(income / 100) * 100
 --> at 45: income
 
 SELECT serial, COUNT(*) FROM people GROUP BY serial

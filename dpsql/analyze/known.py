@@ -1,0 +1,92 @@
+"""A release in FROM beside private rows: its groups' numbers, joined to the rows of each group.
+
+    SELECT COUNT(*) FROM lineitem JOIN (SELECT l_partkey AS k, AVG(l_quantity) AS a FROM lineitem GROUP BY k) AS q
+    ON l_partkey = k WHERE l_quantity < 0.2 * a
+
+Its rows are known only when the query runs, as those of a constant are: all is planned and charged before anything is
+read, and they narrow nothing (PROOFS A7). A row of a group is unique by its keys, so a private row meets at most one;
+that it is so is checked again when the rows are there (PROOFS P4): they are noisy, so a failure would tell nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from dpsql import aggregates
+from dpsql.analyze.relations import Derived, Private
+from dpsql.expressions.literals import DOUBLE, INTEGER
+from dpsql.names import output_name
+from dpsql.policy import Column, ColumnType, Kind
+from dpsql.query import Constant, ReleaseQuery, constant_name, direct_release, key_name, number_name
+from dpsql.rows import Known, known
+from dpsql.valueset import ValueSet, column_set
+
+MAX_ROWS = 200_000
+"""Groups of a release that private rows are joined to: each is handed to the engine as a value."""
+_SQL_TYPES = {
+    Kind.BOOLEAN: "BOOLEAN", Kind.INTEGER: "BIGINT", Kind.DOUBLE: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.DATE: "DATE",
+    Kind.TIMESTAMP: "TIMESTAMP",
+}  # fmt: skip
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Literal, exp.Column, exp.Identifier)
+
+
+def released_rows(
+    relation: Derived, releases: Sequence[ReleaseQuery], constants: list[Constant], alias: str
+) -> Private | None:
+    """The rows of a subquery that names a release's groups and numbers; None for any other. Adds the constant."""
+    tree = relation.tree if relation.definition is None else relation.definition.this
+    select = tree.this if isinstance(tree, exp.Subquery) else tree
+    index = direct_release(select) if isinstance(select, exp.Select) else None
+    if index is None or select.args.get("group") or select.args.get("distinct") or select.args.get("with_"):
+        return None
+    release = releases[index]
+    if release.cells > MAX_ROWS:
+        return None
+    types: dict[str, ColumnType] = {}
+    keys: dict[str, str] = {}
+    for item in select.expressions:
+        name, found = (item.alias or output_name(item)).lower(), item.unalias()
+        kind = _kind(found, release)
+        if kind is not None and name not in types:
+            types[name] = kind
+            keys |= {found.name: name} if isinstance(found, exp.Column) else {}
+    named = [key_name(i) for i in range(len(release.keys))]
+    if not named or not all(name in keys for name in named):
+        return None
+    sql_types = {name: _SQL_TYPES[kind.kind] for name, kind in types.items()}
+    name = constant_name(len(constants))
+    columns: list[exp.Expr] = [exp.column(c, quoted=True) for c in types]
+    source = exp.Subquery(this=select.copy(), alias=exp.TableAlias(this=exp.to_identifier("q", quoted=True)))
+    rows = exp.Select(expressions=columns, from_=exp.From(this=source))
+    sets = {column: _set(column, kind) for column, kind in types.items()}
+    found_rows = known(name, sql_types, frozenset(keys[key] for key in named), sets)
+    form = found_rows.form
+    assert isinstance(form, Known)
+    places = tuple(list(types).index(key) for key in form.keys)
+    constants.append(Constant(name, rows, form.sql_type, form.fields, places))
+    return Private(found_rows, {c: exp.column(c, quoted=True) for c in types}, alias=alias)
+
+
+def _kind(node: exp.Expr, release: ReleaseQuery) -> ColumnType | None:
+    """The type of a column of a release, or of arithmetic on its numbers; None where it isn't known or usable."""
+    numbers = {number_name(i): call for i, call in enumerate(release.calls)}
+    keys = {key_name(i): key for i, key in enumerate(release.keys)}
+    if isinstance(node, exp.Column):
+        if node.name in keys:
+            kind = keys[node.name].set.type
+            return kind if kind.kind in _SQL_TYPES else None
+        call = numbers.get(node.name)
+        if call is None:
+            return None
+        whole = aggregates.named(call.aggregate).column(call.measure.argument) == "BIGINT"
+        return INTEGER if whole else DOUBLE
+    plain = all(isinstance(part, _ARITHMETIC) for part in node.walk())
+    texts = any(literal.is_string for literal in node.find_all(exp.Literal))
+    return DOUBLE if plain and not texts and all(c.name in numbers for c in node.find_all(exp.Column)) else None
+
+
+def _set(name: str, kind: ColumnType) -> ValueSet:
+    """All that a type holds: nothing is known of a noisy number."""
+    return column_set(Column(name, kind, nullable=True))
