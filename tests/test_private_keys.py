@@ -228,6 +228,41 @@ def test_other_aggregates_read_rows_of_chosen_keys_alone(exact: Bench) -> None:
     assert len(found) == 2 and all(low == 2**20 for _, _, low in found)
 
 
+RECEIPTS = """  receipt:
+    source: t.parquet
+    unit: {column: person, max_rows: 2}
+    columns:
+      person: {type: integer}
+      unit: {type: integer, bounds: [0, 1000]}
+      word: {type: text}
+      rank: {type: integer, bounds: [0, 10]}
+      weight: {type: integer, bounds: [0, 10]}
+"""
+RECEIPT_TYPES = {
+    "receipt": {"person": "BIGINT", "unit": "INTEGER", "word": "VARCHAR", "rank": "INTEGER", "weight": "INTEGER"}
+}
+
+
+def test_a_column_may_be_called_as_those_of_the_engines_query() -> None:
+    """Rows go with their own unit's keys, whatever a column called `unit` holds: here the name of another unit."""
+    made = bench(granting(RECEIPTS), RECEIPT_TYPES, NoNoise())
+    made.engine.set_rows("receipt", [[str(i), str((i + 1) % 100), f"'{'ab'[i % 2]}'", "7", "3"] for i in range(100)])
+    for column in ("unit", "rank", "weight"):
+        sql = f"SELECT word, COUNT(*), SUM({column}), COUNT(DISTINCT {column}) FROM receipt GROUP BY word"
+        assert made.ask(sql, 50).rows == made.engine.plain(f"{sql} ORDER BY word")
+
+
+@pytest.mark.parametrize("name", ["value_SUM(weight)", "SUM(weight)", "when_SUM(weight)", "size", "of_unit"])
+def test_a_key_of_units_may_be_called_as_a_total_in_the_engines_query(name: str) -> None:
+    made = bench(granting(RECEIPTS), RECEIPT_TYPES, ZeroNoise())
+    made.engine.set_rows("receipt", [[str(i), "900", "'a'", "7", "3"] for i in range(100)])
+    rows = f'SELECT person, unit AS "{name}", weight FROM receipt'
+    both = f"{rows} UNION ALL {rows} WHERE rank < 7"
+    totals = f'SELECT person, "{name}", SUM(weight) AS t FROM ({both}) AS q GROUP BY person, "{name}"'
+    sql = f'SELECT SUM(t), SUM("{name}") FROM ({totals}) AS z'
+    assert made.ask(sql, 10**9).rows == made.engine.plain(sql) == [(300, 90_000)]
+
+
 # ---------------------------------------------------------------------------------------------- answers
 
 
@@ -282,6 +317,15 @@ def test_no_key_is_shown_where_there_are_no_rows(notes: Bench) -> None:
     assert notes.ask("SELECT word, b, COUNT(*), AVG(x) FROM note GROUP BY word, b", 1).rows == []
 
 
+@pytest.mark.parametrize("item", ["day + INTERVAL 1 DAY", "YEAR(moment)", "DATE_TRUNC('month', moment)", "amount * 2",
+                                  "code + 1", "LENGTH(word)", "COALESCE(word, 'none')"])  # fmt: skip
+def test_keys_have_their_type_where_none_is_shown(notes: Bench, item: str) -> None:
+    notes.engine.set_rows("note", [])
+    for shown in ("word", "code", "amount", "day", "moment"):
+        if shown in item:
+            assert notes.ask(f"SELECT {item}, COUNT(*) FROM note GROUP BY {shown}", 1).rows == []
+
+
 @pytest.mark.parametrize(("units", "words"), [(1, ["a", "é", None]), (16, ["a", "é", None]), (25, ["a"]), (41, [])])
 def test_a_key_may_be_asked_to_have_more_units(notes: Bench, units: int, words: list[str]) -> None:
     notes.engine.set_rows("note", ROWS)
@@ -326,6 +370,8 @@ def test_several_releases_share_delta(notes: Bench) -> None:
         ("SELECT w, COUNT(*) FROM (SELECT word AS w FROM note UNION ALL SELECT word FROM note) AS q GROUP BY w",
          "repeats"),
         ("SELECT SQRT(x), COUNT(*) FROM note GROUP BY 1", "no finite set"),
+        *((f"SELECT {key} AS k, COUNT(*) FROM note GROUP BY k", "beyond 64 bits")  # of one row, at an end of BIGINT
+          for key in ("-code", "ABS(code)", "code + 1", "CASE WHEN x > 5 THEN code ELSE -code END")),
         ("SELECT COUNT(*) FROM (SELECT DISTINCT word FROM note) AS q", "DISTINCT"),
     ],
 )  # fmt: skip

@@ -362,7 +362,7 @@ def test_parents_without_children_count_beside_the_children(exact: Bench) -> Non
     payments = [["1", str(line), "10"] for line in range(4)]
     set_database(exact, {"orders": [["1", *ORDER[1:]]], "payment": payments,
                          "refund": [["1", "1", "'late'", "3"]] * 2})  # fmt: skip
-    sql = "SELECT COUNT(*), SUM(share) FROM payment p LEFT JOIN refund r ON r.order_id = p.order_id AND r.line = p.line"
+    sql = "SELECT COUNT(*), SUM(unit) FROM payment p LEFT JOIN refund r ON r.order_id = p.order_id AND r.line = p.line"
     assert exact.ask(sql, 10**9).rows == [(5, 6)]
 
 

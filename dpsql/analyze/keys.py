@@ -68,7 +68,7 @@ def _private_key(compiler: Compiler, node: exp.Expr, text: Shown) -> Key:
     digits = value_set.type.precision or 0
     if value_set.kind is Kind.DECIMAL and digits > MAX_PRIVATE_DIGITS:
         raise refuse(node, f"the group key {text} has up to {digits} digits", "cast it to an integer, or to text")
-    if value_set.kind is Kind.INTEGER and value_set.machine.magnitude > INT64:
+    if value_set.kind is Kind.INTEGER and not (-INT64 <= value_set.machine.lower <= value_set.machine.upper < INT64):
         raise refuse(node, f"the group key {text} takes values beyond 64 bits", "group by something smaller")
     step = Fraction(1, 10 ** (value_set.type.scale or 0))
     if value_set.kind is Kind.DOUBLE and value_set.grain is not None:
