@@ -204,4 +204,5 @@ def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: Va
             error.hint = f"{error.hint}; {_PRIVATE_HINT}"
             return error
     return refuse(node, f"the group key {text} has no finite set of values that follows from the policy",
-                  "use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys")  # fmt: skip
+                  "use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys"
+                  + ("" if value_set.kind is Kind.DOUBLE else f"; {_PRIVATE_HINT}"))  # fmt: skip

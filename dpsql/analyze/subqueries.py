@@ -26,7 +26,7 @@ from dpsql.errors import UnknownColumn, UnknownTable
 from dpsql.expressions import Compiler, connector_terms, refuse, show
 from dpsql.expressions.literals import DOUBLE, INTEGER
 from dpsql.expressions.narrowing import unparenthesised
-from dpsql.policy import ColumnType, Kind
+from dpsql.policy import ColumnType, Kind, Unit
 from dpsql.query import MAX_CONSTANTS, Constant, ReleaseQuery, constant_name, direct_release, number_name, release_name
 from dpsql.rows import RESERVED, Mark, Rows, free_name, identical, marked, with_constant
 
@@ -203,7 +203,7 @@ class Subqueries:
             if not connects_units(left, right.rows, pairs, self.analyzer.policy):
                 raise refuse(
                     node, f"EXISTS over {right.rows.name} must be joined to the row around it on the privacy unit",
-                    "write EXISTS (SELECT 1 FROM … AS b WHERE b.unit = a.unit)",
+                    _partner_hint(left, right.rows),
                 )  # fmt: skip
         names: dict[str, str] = {}
         for name in right.rows.sets:
@@ -364,3 +364,18 @@ def _bare(query: exp.Expr) -> exp.Expr:
     while isinstance(query, (exp.Subquery, exp.Paren)):
         query = query.this
     return query
+
+
+def _partner_hint(left: Rows, right: Rows) -> str:
+    """An EXISTS that is on the unit; where the subquery's table reaches it through another, with that one."""
+    mine = next((left.where_from(c) for c in sorted(left.own) if c in left.origins), None)
+    theirs = next((right.where_from(c) for c in sorted(right.own) if c in right.origins), None)
+    if mine is not None and theirs is not None:
+        return f"write EXISTS (SELECT 1 FROM {theirs[0]} AS b WHERE b.{theirs[1]} = {mine[0]}.{mine[1]} AND …)"
+    for table in right.tables:
+        key = table.unit.via if isinstance(table.unit, Unit) else None
+        if key is not None:
+            pairs = zip(key.columns, key.parent_columns, strict=True)
+            equal = " AND ".join(f"{table.name}.{one} = {key.parent}.{other}" for one, other in pairs)
+            return f"join {key.parent} inside, along the foreign key ({equal}), and compare its unit with the row's"
+    return "compare the units of the two"
