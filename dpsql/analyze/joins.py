@@ -327,7 +327,7 @@ class FromClause:
         return _Connection((chosen,), bound, repeated=frozenset({repeated} if bound.rows > 1 else ()))
 
     def _many_on_both(self, source: Source) -> Exception:
-        unit = _unit_column(source.name, source.relation.columns, source.relation.rows)
+        unit = unit_column(source.name, source.relation.columns, source.relation.rows)
         table = source.relation.rows.name
         name = "unit" if unit is None else unit.rpartition(".")[2]
         return refuse(
@@ -399,8 +399,8 @@ class FromClause:
     def _missing_equality(self, source: Source) -> str:
         """The equality of units that a join lacks; where a table reaches its unit through others, that of the key."""
         rows = source.relation.rows
-        theirs = _unit_column(source.name, source.relation.columns, rows)
-        mine = next((u for p, c in self.parts.items() if (u := _unit_column(p, c, self.joined.rows)) is not None), None)
+        theirs = unit_column(source.name, source.relation.columns, rows)
+        mine = next((u for p, c in self.parts.items() if (u := unit_column(p, c, self.joined.rows)) is not None), None)
         if theirs is not None and mine is not None:
             return f"add the equality {mine} = {theirs}"
         for table in (*rows.tables, *self.joined.rows.tables):
@@ -423,7 +423,7 @@ class FromClause:
         )
 
 
-def _unit_column(part: str, columns: Mapping[str, exp.Expr], rows: Rows) -> str | None:
+def unit_column(part: str, columns: Mapping[str, exp.Expr], rows: Rows) -> str | None:
     """How an analyst writes the unit of a table or subquery of FROM."""
     for name, expression in columns.items():
         if isinstance(expression, exp.Column) and expression.name in rows.own:

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.analyze.filters import compiler_of
-from dpsql.analyze.joins import Pair, connects_units, materialised
+from dpsql.analyze.joins import Pair, connects_units, materialised, unit_column
 from dpsql.analyze.relations import Derived, Environment, Private, rebuilt
 from dpsql.analyze.resolution import Scope
 from dpsql.errors import UnknownColumn, UnknownTable
@@ -203,7 +203,7 @@ class Subqueries:
             if not connects_units(left, right.rows, pairs, self.analyzer.policy):
                 raise refuse(
                     node, f"EXISTS over {right.rows.name} must be joined to the row around it on the privacy unit",
-                    _partner_hint(left, right.rows),
+                    self._partner_hint(right.rows),
                 )  # fmt: skip
         names: dict[str, str] = {}
         for name in right.rows.sets:
@@ -212,6 +212,22 @@ class Subqueries:
         mark = f"{RESERVED}_mark_{len(left.sets)}"
         on = tuple((pair.left_name, pair.right_name) for pair in pairs)
         return self._new_column(marked(left, Mark(left, right.rows, mark, on, names, both), nullable=False), mark)
+
+    def _partner_hint(self, right: Rows) -> str:
+        """An EXISTS that is on the unit; where the subquery's table reaches it through another, with that one."""
+        left = self.scope.source.rows
+        found = (unit_column(part, columns, left) for part, columns in self.scope.parts.items())
+        mine = next((unit for unit in found if unit is not None), None)
+        theirs = next((right.where_from(c) for c in sorted(right.own) if c in right.origins), None)
+        if mine is not None and theirs is not None:
+            return f"write EXISTS (SELECT 1 FROM {theirs[0]} AS b WHERE b.{theirs[1]} = {mine} AND …)"
+        for table in right.tables:
+            key = table.unit.via if isinstance(table.unit, Unit) else None
+            if key is not None:
+                pairs = zip(key.columns, key.parent_columns, strict=True)
+                equal = " AND ".join(f"{table.name}.{one} = {key.parent}.{other}" for one, other in pairs)
+                return f"join {key.parent} inside, along the foreign key ({equal}), and compare its unit with the row's"
+        return "compare the units of the two"
 
     def _named(self, inner: Scope) -> dict[str, exp.Expr]:
         return {f"{part}.{name}": c for part, listed in inner.parts.items() for name, c in listed.items()}
@@ -364,18 +380,3 @@ def _bare(query: exp.Expr) -> exp.Expr:
     while isinstance(query, (exp.Subquery, exp.Paren)):
         query = query.this
     return query
-
-
-def _partner_hint(left: Rows, right: Rows) -> str:
-    """An EXISTS that is on the unit; where the subquery's table reaches it through another, with that one."""
-    mine = next((left.where_from(c) for c in sorted(left.own) if c in left.origins), None)
-    theirs = next((right.where_from(c) for c in sorted(right.own) if c in right.origins), None)
-    if mine is not None and theirs is not None:
-        return f"write EXISTS (SELECT 1 FROM {theirs[0]} AS b WHERE b.{theirs[1]} = {mine[0]}.{mine[1]} AND …)"
-    for table in right.tables:
-        key = table.unit.via if isinstance(table.unit, Unit) else None
-        if key is not None:
-            pairs = zip(key.columns, key.parent_columns, strict=True)
-            equal = " AND ".join(f"{table.name}.{one} = {key.parent}.{other}" for one, other in pairs)
-            return f"join {key.parent} inside, along the foreign key ({equal}), and compare its unit with the row's"
-    return "compare the units of the two"
