@@ -38,7 +38,10 @@ class ResultColumn:
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """What an answer cost: ε asked for, ε and δ charged, and the ε left for this analyst (None: no limit)."""
+    """What an answer cost: ε asked for, ε and δ charged, and the ε left for this analyst (None: no limit).
+
+    threshold  where keys aren't public: how many units a key must have more than, noise included, to be shown
+    """
 
     analyst: str
     epsilon: Fraction
@@ -46,6 +49,7 @@ class Privacy:
     epsilon_left: Fraction | None
     level: float = LEVEL
     delta_charged: Fraction = Fraction(0)
+    threshold: int | None = None
 
 
 class Values:

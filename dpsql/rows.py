@@ -437,11 +437,12 @@ def known(name: str, types: Mapping[str, str], keys: frozenset[str], sets: Mappi
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:
-    """The name, or one made of it that isn't taken."""
-    if name not in taken:
+    """The name, or one made of it that isn't taken, in upper or lower case: to the engine they are the same."""
+    lower = {other.lower() for other in taken}
+    if name.lower() not in lower:
         return name
     number = 2
-    while f"{name}_{number}" in taken:
+    while f"{name}_{number}".lower() in lower:
         number += 1
     return f"{name}_{number}"
 

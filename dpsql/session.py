@@ -188,7 +188,9 @@ class Session:
                 new[position] = replace(new[position], half_widths=widths)
             columns, values = tuple(new), values.without_columns_from(visible)
         delta = compiled.plan.charge.delta
-        privacy = Privacy(analyst, compiled.plan.epsilon, charged, remaining.epsilon, LEVEL, delta)
+        thresholds = [r.selection.threshold for r in compiled.plan.releases if r.selection is not None]
+        threshold = max(thresholds, default=None)
+        privacy = Privacy(analyst, compiled.plan.epsilon, charged, remaining.epsilon, LEVEL, delta, threshold)
         return Result(columns, values, privacy)
 
     # ------------------------------------------------------------------------------------------ explaining

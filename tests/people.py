@@ -57,7 +57,7 @@ TABLES = """  customer:
       order_id: {type: integer}
       line: {type: integer}
       why: {type: text, keys: [late, broken, null]}
-      share: {type: integer, bounds: [0, 9]}
+      unit: {type: integer, bounds: [0, 9]}
   product:
     source: cities.csv
     public: true
@@ -80,7 +80,7 @@ TYPES = {
     "item": {"order_id": "BIGINT", "product": "BIGINT", "qty": "INTEGER", "price": "DECIMAL(10,2)"},
     "visit": {"cust": "BIGINT", "clinic": "VARCHAR", "cost": "BIGINT"},
     "payment": {"order_id": "BIGINT", "line": "INTEGER", "amount": "DOUBLE"},
-    "refund": {"order_id": "BIGINT", "line": "SMALLINT", "why": "VARCHAR", "share": "INTEGER"},
+    "refund": {"order_id": "BIGINT", "line": "SMALLINT", "why": "VARCHAR", "unit": "INTEGER"},
 }  # fmt: skip
 PUBLIC = {
     "product": "SELECT * FROM (VALUES (1::BIGINT, 'pen', 2.5), (2, 'ink', 1.0), (3, 'pen', NULL)) AS v(id, kind, mass)",
@@ -118,7 +118,7 @@ _ITEM = {
     "price": ("NULL", "0", "100", "12.34", "99999999.99"),
 }  # fmt: skip
 _PAYMENT = {"amount": ("0", "100", "12.5", "NULL", "1e308", "'NaN'::DOUBLE")}
-_REFUND = {"why": ("'late'", "'broken'", "NULL", "'?'"), "share": ("0", "9", "4", "NULL", "-2147483648")}
+_REFUND = {"why": ("'late'", "'broken'", "NULL", "'?'"), "unit": ("0", "9", "4", "1", "99", "NULL", "-2147483648")}
 _VISIT = {"clinic": ("'X'", "'Y'", "'Z'", "NULL", "'W'"), "cost": ("NULL", "100", "110", "9223372036854775807", "105")}
 
 

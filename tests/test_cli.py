@@ -536,6 +536,18 @@ def test_check_warns(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "cost is NULL" not in out and "pay is NULL" not in out
 
 
+def test_check_warns_of_rows_without_a_unit(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = fresh / "policy.yaml"
+    text = POLICY.replace("unit: row", "unit: {column: owner, max_rows: 2}")
+    policy.write_text(text.replace("columns:\n", "columns:\n      owner: {type: integer}\n"), encoding="utf-8")
+    (fresh / "people.csv").write_text("owner,name,age,pay,code,since,cost\n1,Ann,3,1,1,2020-05-01,0.5\n,Ann,3,1,1,,\n")
+    assert main(["check", str(policy)]) == 0
+    assert (
+        "warning: people: 1 cell of owner is NULL but nullable is false: that row drops out of everything, being of no "
+        "unit; write nullable: true if that is meant\n" in capsys.readouterr().out
+    )
+
+
 def test_check_lists_the_problems_of_policy_and_data_together(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy = fresh / "policy.yaml"
     text = POLICY.replace("drinks.code", "drinks.kode").replace("epsilon: 1e15", "epsilon: none")
@@ -663,12 +675,28 @@ def test_budget(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["budget", config]) == 0
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
     cells = {row[0]: row[1:] for row in rows if row}
-    assert cells["(everyone)"] == ["1000000000000000", "", "0", "", "2.75", "999999999999997.25"]
-    assert cells["poor"][:5] == ["1", "", "0", "month", "0.75"] and cells["poor"][5].startswith("0.25, renews ")
+    assert cells["(everyone)"] == ["1000000000000000", "", "", "2.75", "0", "999999999999997.25"]
+    assert cells["poor"][:5] == ["1", "", "month", "0.75", "0"] and cells["poor"][5].startswith("0.25, renews ")
     assert cells["rich"][1] == "0.000001" and cells["eve"][0] == "no limit"
     assert cells["2"][1:3] == ["eve", "2"] and cells["2"][3].endswith("…")
     assert main(["budget", config, "--last", "1"]) == 0
     assert "the newest 1 of 3 charges" in capsys.readouterr().out
+
+
+def test_budget_shows_the_delta_of_each_charge(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = fresh / "policy.yaml"
+    text = POLICY.replace("privacy: {", "privacy: {delta: 1e-7, ").replace(
+        "epsilon: 1e15", "epsilon: 1e15\n  delta: 1e-3"
+    )
+    config.write_text(text.replace(', keys: [Ann, Bob, "日本"]', ""), encoding="utf-8")
+    for sql in (COUNT, "SELECT name, COUNT(*) FROM people GROUP BY name"):
+        assert main(["query", str(config), sql, "--as", "rich"]) == 0
+    capsys.readouterr()
+    assert main(["explain", str(config), sql, "--epsilons", "1", "--as", "rich", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["queries_left"] == 9  # of δ
+    assert main(["budget", str(config), "--as", "rich"]) == 0
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    assert [row[3:5] for row in rows if row and row[0] in ("1", "2")] == [["1000000", "0"], ["1000000", "0.0000001"]]
 
 
 def test_budget_as_csv_and_json(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,7 +112,7 @@ def test_a_csv_file(init: Run, tmp_path: Path) -> None:
     assert CANARY not in text and "30" not in text
     assert "      # left out, it has no name\n" in text
     assert re.search(
-        r"^      Name: +# may tell who a person is: better delete the column, unless it names the unit$", text, re.M
+        r"^      Name: +# may tell who a person is: better delete the column, unless unit needs it$", text, re.M
     )
     assert re.search(r'^      "e-mail": +# may tell', text, re.M) or re.search(
         r"^      e-mail: +# may tell", text, re.M

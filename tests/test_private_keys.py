@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import dpsql
+from dpsql.cli import main
 from dpsql.errors import Error
 from dpsql.policy import Policy
 from dpsql.privacy.key_selection import KeySelection
@@ -94,24 +95,30 @@ def _law(selection: KeySelection) -> dict[int, Decimal]:
         return {z: w / total for z, w in weights.items()}
 
 
-def _shown(selection: KeySelection, law: dict[int, Decimal], units: int) -> dict[int, Decimal]:
-    """What is shown of a key, with its probability; the key None stands for nothing."""
-    found = {units + z: p for z, p in law.items() if units + z > selection.threshold}
-    return {**found, None: 1 - sum(found.values(), Decimal(0))}  # type: ignore[dict-item]
+def _shown(selection: KeySelection, law: np.ndarray, units: int, last: int) -> np.ndarray:
+    """The probability of each number that is shown of a key, threshold + 1 to last, and at the end of none."""
+    shown = np.zeros(last - selection.threshold + 1)
+    if units:
+        first = selection.threshold + 1 - units + selection.bound  # the place in the law that gives the first number
+        found = law[max(0, first) :]
+        shown[max(0, -first) : max(0, -first) + len(found)] = found
+    shown[-1] = 1 - shown[:-1].sum()
+    return shown
 
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_one_unit_more_changes_what_is_shown_by_no_more_than_it_may(selection: KeySelection) -> None:
-    law = _law(selection)
-    e = Decimal(selection.epsilon.numerator) / selection.epsilon.denominator / selection.groups
-    d = Decimal(selection.delta.numerator) / selection.delta.denominator / selection.groups
-    ratio = e.exp()
-    for units in range(2 * selection.bound + selection.min_units + 2):
-        without = _shown(selection, law, units) if units else {None: Decimal(1)}
-        with_one = _shown(selection, law, units + 1)
+    exact = _law(selection)
+    law = np.array([float(exact[z]) for z in range(-selection.bound, selection.bound + 1)])
+    e = float(selection.epsilon / selection.groups)
+    d = float(selection.delta / selection.groups)
+    most = 2 * selection.bound + selection.min_units + 2
+    for units in range(most):
+        last = most + selection.bound + 1
+        without, with_one = (_shown(selection, law, n, last) for n in (units, units + 1))
         for one, other in ((without, with_one), (with_one, without)):
-            beyond = sum(max(Decimal(0), p - ratio * other.get(k, Decimal(0))) for k, p in one.items())
-            assert beyond <= d * (1 + Decimal("1e-25")), (units, beyond)
+            beyond = np.maximum(0, one - np.exp(e) * other).sum()
+            assert beyond <= d * (1 + 1e-9) + 1e-13, (units, beyond)
 
 
 @pytest.mark.parametrize("selection", [s for s in SELECTIONS if s.min_units == 1], ids=str)
@@ -221,6 +228,41 @@ def test_other_aggregates_read_rows_of_chosen_keys_alone(exact: Bench) -> None:
     assert len(found) == 2 and all(low == 2**20 for _, _, low in found)
 
 
+RECEIPTS = """  receipt:
+    source: t.parquet
+    unit: {column: person, max_rows: 2}
+    columns:
+      person: {type: integer}
+      unit: {type: integer, bounds: [0, 1000]}
+      word: {type: text}
+      rank: {type: integer, bounds: [0, 10]}
+      weight: {type: integer, bounds: [0, 10]}
+"""
+RECEIPT_TYPES = {
+    "receipt": {"person": "BIGINT", "unit": "INTEGER", "word": "VARCHAR", "rank": "INTEGER", "weight": "INTEGER"}
+}
+
+
+def test_a_column_may_be_called_as_those_of_the_engines_query() -> None:
+    """Rows go with their own unit's keys, whatever a column called `unit` holds: here the name of another unit."""
+    made = bench(granting(RECEIPTS), RECEIPT_TYPES, NoNoise())
+    made.engine.set_rows("receipt", [[str(i), str((i + 1) % 100), f"'{'ab'[i % 2]}'", "7", "3"] for i in range(100)])
+    for column in ("unit", "rank", "weight"):
+        sql = f"SELECT word, COUNT(*), SUM({column}), COUNT(DISTINCT {column}) FROM receipt GROUP BY word"
+        assert made.ask(sql, 50).rows == made.engine.plain(f"{sql} ORDER BY word")
+
+
+@pytest.mark.parametrize("name", ["value_SUM(weight)", "SUM(weight)", "when_SUM(weight)", "size", "of_unit"])
+def test_a_key_of_units_may_be_called_as_a_total_in_the_engines_query(name: str) -> None:
+    made = bench(granting(RECEIPTS), RECEIPT_TYPES, ZeroNoise())
+    made.engine.set_rows("receipt", [[str(i), "900", "'a'", "7", "3"] for i in range(100)])
+    rows = f'SELECT person, unit AS "{name}", weight FROM receipt'
+    both = f"{rows} UNION ALL {rows} WHERE rank < 7"
+    totals = f'SELECT person, "{name}", SUM(weight) AS t FROM ({both}) AS q GROUP BY person, "{name}"'
+    sql = f'SELECT SUM(t), SUM("{name}") FROM ({totals}) AS z'
+    assert made.ask(sql, 10**9).rows == made.engine.plain(sql) == [(300, 90_000)]
+
+
 # ---------------------------------------------------------------------------------------------- answers
 
 
@@ -275,6 +317,15 @@ def test_no_key_is_shown_where_there_are_no_rows(notes: Bench) -> None:
     assert notes.ask("SELECT word, b, COUNT(*), AVG(x) FROM note GROUP BY word, b", 1).rows == []
 
 
+@pytest.mark.parametrize("item", ["day + INTERVAL 1 DAY", "YEAR(moment)", "DATE_TRUNC('month', moment)", "amount * 2",
+                                  "code + 1", "LENGTH(word)", "COALESCE(word, 'none')"])  # fmt: skip
+def test_keys_have_their_type_where_none_is_shown(notes: Bench, item: str) -> None:
+    notes.engine.set_rows("note", [])
+    for shown in ("word", "code", "amount", "day", "moment"):
+        if shown in item:
+            assert notes.ask(f"SELECT {item}, COUNT(*) FROM note GROUP BY {shown}", 1).rows == []
+
+
 @pytest.mark.parametrize(("units", "words"), [(1, ["a", "é", None]), (16, ["a", "é", None]), (25, ["a"]), (41, [])])
 def test_a_key_may_be_asked_to_have_more_units(notes: Bench, units: int, words: list[str]) -> None:
     notes.engine.set_rows("note", ROWS)
@@ -319,6 +370,8 @@ def test_several_releases_share_delta(notes: Bench) -> None:
         ("SELECT w, COUNT(*) FROM (SELECT word AS w FROM note UNION ALL SELECT word FROM note) AS q GROUP BY w",
          "repeats"),
         ("SELECT SQRT(x), COUNT(*) FROM note GROUP BY 1", "no finite set"),
+        *((f"SELECT {key} AS k, COUNT(*) FROM note GROUP BY k", "beyond 64 bits")  # of one row, at an end of BIGINT
+          for key in ("-code", "ABS(code)", "code + 1", "CASE WHEN x > 5 THEN code ELSE -code END")),
         ("SELECT COUNT(*) FROM (SELECT DISTINCT word FROM note) AS q", "DISTINCT"),
     ],
 )  # fmt: skip
@@ -339,6 +392,18 @@ def test_explain_says_how_keys_are_selected(notes: Bench) -> None:
     text = notes.session.explain("SELECT word, SUM(x) FROM note GROUP BY word", epsilon=2, analyst="a")
     assert "charged 2 and delta 1e-06" in text
     assert "keys are shown where more than 14 units have them" in text
+
+
+def test_an_empty_answer_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "notes.csv").write_text("word\na\nb\n")
+    (tmp_path / "policy.yaml").write_text(
+        "dpsql: 1\nprivacy: {epsilon: 1, delta: 1e-6}\nbudget: {epsilon: 100, delta: 1e-5}\nledger: the.ledger\n"
+        "tables:\n  notes: {source: notes.csv, unit: row, columns: {word: {type: text}}}\n"
+    )
+    config = str(tmp_path / "policy.yaml")
+    assert main(["budget", config, "--create"]) == 0
+    assert main(["query", config, "SELECT word, COUNT(*) FROM notes GROUP BY word"]) == 0
+    assert "keys are shown where more than 14 units have them" in capsys.readouterr().out
 
 
 def test_delta_is_charged_and_ends(tmp_path: Path) -> None:

@@ -362,7 +362,7 @@ def test_parents_without_children_count_beside_the_children(exact: Bench) -> Non
     payments = [["1", str(line), "10"] for line in range(4)]
     set_database(exact, {"orders": [["1", *ORDER[1:]]], "payment": payments,
                          "refund": [["1", "1", "'late'", "3"]] * 2})  # fmt: skip
-    sql = "SELECT COUNT(*), SUM(share) FROM payment p LEFT JOIN refund r ON r.order_id = p.order_id AND r.line = p.line"
+    sql = "SELECT COUNT(*), SUM(unit) FROM payment p LEFT JOIN refund r ON r.order_id = p.order_id AND r.line = p.line"
     assert exact.ask(sql, 10**9).rows == [(5, 6)]
 
 
@@ -498,6 +498,36 @@ def test_bounds_of_a_groups_sum_are_refused(exact: Bench, call: str) -> None:
     with pytest.raises(Error, match="contribution_bounds_per_group"):
         exact.ask(f"SELECT {call} FROM orders")
     assert exact.ask("SELECT SUM(total, contribution_bounds_per_row => (0, 5)) FROM orders")
+
+
+@pytest.mark.parametrize(("sql", "hint", "followed"), [
+    ("SELECT COUNT(*) FROM orders WHERE id IN (SELECT order_id FROM item)",
+     "write EXISTS (SELECT 1 FROM item WHERE item.order_id = orders.id)",
+     "SELECT COUNT(*) FROM orders WHERE EXISTS (SELECT 1 FROM item WHERE item.order_id = orders.id)"),
+    ("SELECT COUNT(*) FROM item WHERE order_id IN (SELECT order_id FROM item AS i WHERE qty > 3)",
+     "write EXISTS (SELECT 1 FROM item AS q WHERE q.order_id = item.order_id)",
+     "SELECT COUNT(*) FROM item WHERE EXISTS (SELECT 1 FROM item AS q WHERE q.order_id = item.order_id AND qty > 3)"),
+    ("SELECT COUNT(*) FROM orders WHERE priority IN (SELECT qty FROM item)",
+     "write unit IN (SELECT unit FROM … WHERE …)", None),
+    ("SELECT COUNT(*) FROM customer AS c JOIN item AS i ON i.qty = c.balance",
+     "join orders too, along the foreign key: i.order_id = orders.id",
+     "SELECT COUNT(*) FROM customer AS c JOIN orders USING (cust) JOIN item AS i ON i.order_id = orders.id"),
+    ("SELECT COUNT(*) FROM orders AS o JOIN item AS i ON i.qty = o.id",
+     "add the equality i.order_id = o.id",
+     "SELECT COUNT(*) FROM orders AS o JOIN item AS i ON i.qty = o.id AND i.order_id = o.id"),
+    ("SELECT COUNT(*) FROM item AS i JOIN product AS p ON p.id = i.qty + 1",
+     "write JOIN product AS p ON p.id = …",
+     "SELECT COUNT(*) FROM item AS i JOIN product AS p ON p.id = i.product"),
+    ("SELECT COUNT(*) FROM nation AS n LEFT JOIN customer AS c ON c.nation = n.key",
+     "write c first: FROM customer AS c LEFT JOIN … ON …",
+     "SELECT COUNT(*) FROM customer AS c LEFT JOIN nation AS n ON c.nation = n.key"),
+    ("SELECT COUNT(*) FROM customer JOIN item USING (cust)", "write ON a.x = b.y", None),
+])  # fmt: skip
+def test_hints_name_what_to_write(exact: Bench, sql: str, hint: str, followed: str | None) -> None:
+    with pytest.raises(Error) as refused:
+        exact.ask(sql)
+    assert refused.value.hint == hint
+    assert followed is None or exact.ask(followed)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
+from fractions import Fraction
 from random import Random
 from typing import get_args
 
@@ -12,10 +14,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsql.engines.exact_rows import ExactRows
 from dpsql.errors import Error
+from dpsql.plan import ReleasePlan
+from dpsql.release import _part
+from dpsql.rewrite.inner import Inner
 from dpsql.rows import Chosen, Form, Join, Mark, Rows, Scan
-from tests.harness import Bench, RecordingNoise, ZeroNoise, examples
-from tests.people import Database, compare_neighbours, people, person, set_database, strays, united
+from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, examples
+from tests.people import (
+    PUBLIC,
+    TABLES,
+    TYPES,
+    Database,
+    compare_neighbours,
+    people,
+    person,
+    set_database,
+    strays,
+    united,
+)
+from tests.test_private_keys import granting
 from tests.unit_grammar import Grammar
 
 UNIQUE = {"customer": (frozenset({"cust"}),)}
@@ -96,6 +114,85 @@ def test_no_unit_moves_a_generated_statement_more_than_its_bound(
     others = [_kept(person(random, i), unique=unique) for i in range(1, random.choice((1, 2, 5)))]
     victims = [_kept(person(random, 99, most=random.choice((2, 3, 12))), unique=unique) for _ in range(2)]
     compare_neighbours(made, sql, united(*others, strays(random)), victims, epsilon)
+
+
+# ---------------------------------------------------------------------------------------------- private keys
+
+UNDECLARED = re.sub(r", keys: \[[^]]*]", ", nullable: true", TABLES)
+"""The tables with no text whose values are declared."""
+
+
+@pytest.fixture(scope="module")
+def undeclared() -> tuple[Bench, Bench]:
+    policy = granting(UNDECLARED)
+    return tuple(bench(policy, TYPES, ZeroNoise(), public=PUBLIC, unique=unique) for unique in ({}, UNIQUE))  # type: ignore[return-value]
+
+
+def _private(made: Bench, sql: str) -> tuple[tuple[ReleasePlan, tuple[Inner, ...]], ...]:
+    """The releases of a statement that have private keys, with their queries, where these need no constants."""
+    try:
+        compiled = made.session.plan(sql, epsilon=1)
+    except Error:
+        return ()
+    found = zip(compiled.plan.releases, compiled.inner, strict=True)
+    return tuple((r, q) for r, q in found if r.selection is not None and not any(i.constants for i in q))
+
+
+def test_the_grammar_writes_private_keys(undeclared: tuple[Bench, Bench]) -> None:
+    found: Counter[str] = Counter()
+    for seed in range(200):
+        for release, _ in _private(undeclared[0], Grammar(Random(seed), private=True).statement()):
+            found.update({*_forms(release.query.rows), "release"})
+            found["several"] += len(release.query.private_keys) > 1
+            found["mixed"] += len(release.query.private_keys) < len(release.query.keys)
+            found.update(basis.basis.name for basis in release.bases)
+            found["values of units"] += any(b.measure.by_unit and not b.measure.of_unit for b in release.bases)
+    assert found["release"] > 60
+    assert min(found[kind] for kind in ("several", "mixed", "UNITS", "PRESENT", "values of units")) > 5
+    assert min(found[kind] for kind in ("Join", "Union", "Grouped", "Mark", "Select")) > 1
+
+
+@pytest.mark.slow
+@given(seed=st.integers(0, 2**32), random=st.randoms(use_true_random=False))
+@examples(300)
+def test_no_unit_moves_private_keys_more_than_it_may(
+    undeclared: tuple[Bench, Bench], seed: int, random: Random
+) -> None:
+    """Whichever keys are selected: it counts for at most so many of them, and moves all sums within their bounds."""
+    made = undeclared[seed % 2]
+    releases = _private(made, Grammar(Random(seed), private=True).statement())
+    if not releases:
+        return
+    unique = seed % 2 == 1
+    others = [_kept(person(random, i), unique=unique) for i in range(1, random.choice((1, 2, 5)))]
+    database = united(*others, strays(random))
+    victim = _kept(person(random, 99, most=random.choice((2, 3, 12))), unique=unique)
+    for release, queries in releases:
+        without, with_victim = (_read(made, rows, queries) for rows in (database, united(database, victim)))
+        assert release.selection is not None
+        units, more = (_by_key(rows[0], rows[0].sums[0]) for rows in (without, with_victim))
+        moved = [more.get(key, 0) - units.get(key, 0) for key in more | units]
+        assert set(moved) <= {0, 1} and sum(moved) <= release.selection.groups
+        for bases, inner, one, other in list(zip(release.passes, queries, without, with_victim, strict=True))[1:]:
+            for basis in (release.bases[i] for i in bases):
+                loss = Fraction(0)
+                for part in basis.parts:
+                    a, b = (_by_key(rows, _part(part, basis, rows, inner)) for rows in (one, other))
+                    loss += sum(abs(a.get(key, 0) - b.get(key, 0)) for key in a | b) / basis.scale(part)
+                assert loss <= basis.epsilon, f"one unit moved a basis by {float(loss / basis.epsilon)} of its bound"
+
+
+def _read(made: Bench, database: Database, queries: tuple[Inner, ...]) -> list[ExactRows]:
+    set_database(made, database)
+    with made.engine.transaction() as transaction:
+        return [transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts, {}) for inner in queries]
+
+
+def _by_key(rows: ExactRows, sums: object) -> dict[object, int]:
+    keys = list(zip(*(key.tolist() for key in rows.keys), strict=True))
+    found = dict(zip(keys, map(int, sums), strict=True))  # type: ignore[call-overload]
+    assert len(found) == len(keys)
+    return found
 
 
 def _kept(rows: Database, *, unique: bool) -> Database:

@@ -20,7 +20,7 @@ _TABLES = {
     "item": {"order_id": "order", "product": "product", "qty": "few", "price": "number"},
     "visit": {"cust": "unit", "clinic": "text", "cost": "few"},
     "payment": {"order_id": "order", "line": "line", "amount": "number"},
-    "refund": {"order_id": "order", "line": "line", "why": "text", "share": "few"},
+    "refund": {"order_id": "order", "line": "line", "why": "text", "unit": "few"},
 }
 _PUBLIC = {
     "product": {"id": "product", "kind": "label", "mass": "free"},
@@ -58,11 +58,12 @@ class Rows:
 class Grammar:
     """Writes one statement. `keys`: how many group keys it has, which are the first columns of its result.
 
-    `plain`: no group of the rows whose unit is NULL, which dpsql drops and DuckDB shows.
+    `plain`: no group of the rows whose unit is NULL, which dpsql drops and DuckDB shows. `private`: it groups, by up to
+    three keys, of which some may have no public values.
     """
 
-    def __init__(self, random: Random, *, plain: bool = False) -> None:
-        self.random, self.plain = random, plain
+    def __init__(self, random: Random, *, plain: bool = False, private: bool = False) -> None:
+        self.random, self.plain, self.private = random, plain, private
         self.names = 0
         self.keys = 0
         self.ctes: dict[str, tuple[str, dict[str, str], bool]] = {}
@@ -79,6 +80,11 @@ class Grammar:
 
     def _keys(self, rows: Rows) -> list[str]:
         choices = rows.of("text", "few", "label")
+        if self.private:
+            found = rows.of("text", "nation", "product")
+            first = [self._pick(found)] if found else []
+            others = [c for c in choices if c not in first]
+            return first + self.random.sample(others, min(len(others), self._pick((0, 0, 1, 2))))
         if not choices or self._chance(0.4):
             return []
         key = self._pick(choices)

@@ -379,9 +379,11 @@ class ReleaseBuilder:
             if known == resolved:
                 column = exp.column(key_name(index), quoted=True)
                 kind = key.set.type
-                if kind.kind is not Kind.DECIMAL:
-                    return column
-                return cast(column, f"DECIMAL({kind.precision}, {kind.scale})")
+                if kind.kind is Kind.DECIMAL:
+                    return cast(column, f"DECIMAL({kind.precision}, {kind.scale})")
+                if key.domain.private and kind.kind in (Kind.DATE, Kind.TIMESTAMP):
+                    return cast(column, kind.kind.value.upper())  # without it, where none is shown, it has no type
+                return column
         return None
 
     def _lateral(self, node: exp.Column, named: exp.Expr, again: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:

@@ -52,6 +52,11 @@ class Source:
     def name(self) -> str:
         return self.relation.alias
 
+    @property
+    def written(self) -> str:
+        """How it stands in FROM, for hints."""
+        return f"{self.node.name} AS {self.name}" if isinstance(self.node, exp.Table) and self.node.alias else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class _Equality:
@@ -141,7 +146,7 @@ class FromClause:
             private = next(s for s in waiting if s.relation.rows.bound is not None)
             raise refuse(
                 private.node, f"a LEFT JOIN of the private {private.name} to public rows isn't supported",
-                f"write {private.name} first: FROM {private.name} LEFT JOIN … ON …",
+                f"write {private.name} first: FROM {private.written} LEFT JOIN … ON …",
             )  # fmt: skip
         waiting.remove(first)
         self.joined = first.relation
@@ -194,8 +199,9 @@ class FromClause:
             name = column.name.lower()
             left = next((s.name for s in self.sources[:index] if name in s.relation.columns), None)
             if left is None or name not in source.relation.columns:
+                lacking = source.name if left is not None else " or ".join(s.name for s in self.sources[:index])
                 raise UnknownColumn(
-                    f"USING names the column {column.name}, which both sides must have",
+                    f"USING names the column {column.name}, which does not exist in {lacking}",
                     hint="write ON a.x = b.y", position=position_of(source.node),
                 )  # fmt: skip
             self.using[name] = left
@@ -321,7 +327,7 @@ class FromClause:
         return _Connection((chosen,), bound, repeated=frozenset({repeated} if bound.rows > 1 else ()))
 
     def _many_on_both(self, source: Source) -> Exception:
-        unit = _unit_column(source.name, source.relation.columns, source.relation.rows)
+        unit = unit_column(source.name, source.relation.columns, source.relation.rows)
         table = source.relation.rows.name
         name = "unit" if unit is None else unit.rpartition(".")[2]
         return refuse(
@@ -375,36 +381,49 @@ class FromClause:
     def _public_unconnected(self, source: Source) -> Exception:
         name, keys = source.name, [sorted(key) for key in self._unique(source.relation.rows)]
         if not keys:
+            tables = {origin.table.name for origin in source.relation.rows.origins.values()}
+            table = tables.pop() if len(tables) == 1 else name
             return refuse(
-                source.node, f"the public table {name} has no key that is declared unique, so a private row could meet "
-                "many of its rows",
-                f"the policy can say which columns are one: tables.{name}.primary_key",
+                source.node, f"the public table {table} has no key that is declared unique, so a private row could "
+                "meet many of its rows",
+                f"the policy can say which columns are one: tables.{table}.primary_key",
             )  # fmt: skip
         equal = " or ".join(" AND ".join(f"{name}.{column} = …" for column in key) for key in keys)
         what = "released groups" if isinstance(source.relation.rows.form, Known) else "public table"
         return refuse(
             source.node, f"the {what} {name} must be joined on the whole of its key, by plain equality of "
             "columns of the same type",
-            f"write JOIN {name} ON {equal}",
+            f"write JOIN {source.written} ON {equal}",
         )  # fmt: skip
 
     def _missing_equality(self, source: Source) -> str:
         """The equality of units that a join lacks; where a table reaches its unit through others, that of the key."""
         rows = source.relation.rows
-        theirs = _unit_column(source.name, source.relation.columns, rows)
-        mine = next((u for p, c in self.parts.items() if (u := _unit_column(p, c, self.joined.rows)) is not None), None)
+        theirs = unit_column(source.name, source.relation.columns, rows)
+        mine = next((u for p, c in self.parts.items() if (u := unit_column(p, c, self.joined.rows)) is not None), None)
         if theirs is not None and mine is not None:
             return f"add the equality {mine} = {theirs}"
         for table in (*rows.tables, *self.joined.rows.tables):
             key = table.unit.via if isinstance(table.unit, Unit) else None
             if key is not None:
+                child = self._name_of(table.name) or table.name
+                parent = self._name_of(key.parent)
                 pairs = zip(key.columns, key.parent_columns, strict=True)
-                equal = " AND ".join(f"{table.name}.{one} = {key.parent}.{other}" for one, other in pairs)
-                return f"join {key.parent} too, along the foreign key: {equal}"
+                equal = " AND ".join(f"{child}.{one} = {parent or key.parent}.{other}" for one, other in pairs)
+                return (
+                    f"add the equality {equal}" if parent else f"join {key.parent} too, along the foreign key: {equal}"
+                )
         return "join them on their unit"
 
+    def _name_of(self, table: str) -> str | None:
+        """What a private table is called in this clause, if it stands there by itself."""
+        named = (s for s in self.sources if isinstance(s.node, exp.Table))
+        return next(
+            (s.name for s in named if [t.name.lower() for t in s.relation.rows.tables] == [table.lower()]), None
+        )
 
-def _unit_column(part: str, columns: Mapping[str, exp.Expr], rows: Rows) -> str | None:
+
+def unit_column(part: str, columns: Mapping[str, exp.Expr], rows: Rows) -> str | None:
     """How an analyst writes the unit of a table or subquery of FROM."""
     for name, expression in columns.items():
         if isinstance(expression, exp.Column) and expression.name in rows.own:

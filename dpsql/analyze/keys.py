@@ -15,7 +15,7 @@ from dpsql.expressions.narrowing import unparenthesised
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.policy import Kind
 from dpsql.query import Key, KeyDomain
-from dpsql.valueset import INT64, Literal, ValueSet, number
+from dpsql.valueset import INT64, Interval, Literal, ValueSet, number
 
 MAX_CELLS = 4_000_000
 MAX_LISTED_KEYS = 100_000
@@ -68,7 +68,7 @@ def _private_key(compiler: Compiler, node: exp.Expr, text: Shown) -> Key:
     digits = value_set.type.precision or 0
     if value_set.kind is Kind.DECIMAL and digits > MAX_PRIVATE_DIGITS:
         raise refuse(node, f"the group key {text} has up to {digits} digits", "cast it to an integer, or to text")
-    if value_set.kind is Kind.INTEGER and value_set.machine.magnitude > INT64:
+    if value_set.kind is Kind.INTEGER and not (-INT64 <= value_set.machine.lower <= value_set.machine.upper < INT64):
         raise refuse(node, f"the group key {text} takes values beyond 64 bits", "group by something smaller")
     step = Fraction(1, 10 ** (value_set.type.scale or 0))
     if value_set.kind is Kind.DOUBLE and value_set.grain is not None:
@@ -174,6 +174,13 @@ def _origin(node: exp.Expr, compiler: Compiler) -> str:
     return "value set of the expression"
 
 
+def _width(bounds: Interval) -> str:
+    """How wide bins may be so that ten to a hundred fit into the bounds: a power of ten."""
+    if not bounds.bounded or not 10 <= bounds.upper - bounds.lower < 10**15:
+        return "1000"
+    return "1" + "0" * (len(str(int(bounds.upper - bounds.lower))) - 2)
+
+
 def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: ValueSet, size: int | None) -> Exception:
     if size is not None:
         coarser = f"DATE_TRUNC('day', {text})" if value_set.kind is Kind.TIMESTAMP else f"FLOOR({text} / 1000)"
@@ -182,8 +189,9 @@ def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: Va
     if isinstance(node, exp.Column) and value_set.kind in (Kind.TEXT, Kind.DOUBLE):
         table, name = compiler.origin(node.name)
         if value_set.kind is Kind.DOUBLE:
+            width = _width(value_set.bounds)
             return refuse(node, f"column {name} of {table} holds floating-point numbers, which can't be group keys",
-                          f"group by bins: FLOOR({name} / 1000) * 1000")  # fmt: skip
+                          f"group by bins: FLOOR({name} / {width}) * {width}")  # fmt: skip
         return refuse(
             node, f"the values of column {name} of {table} are private, so they can't be group keys",
             f"the policy can list tables.{table}.columns.{name}.keys, or list them in the query: "
@@ -196,4 +204,5 @@ def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: Va
             error.hint = f"{error.hint}; {_PRIVATE_HINT}"
             return error
     return refuse(node, f"the group key {text} has no finite set of values that follows from the policy",
-                  "use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys")  # fmt: skip
+                  "use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys"
+                  + ("" if value_set.kind is Kind.DOUBLE else f"; {_PRIVATE_HINT}"))  # fmt: skip

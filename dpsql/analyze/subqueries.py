@@ -19,14 +19,14 @@ from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.analyze.filters import compiler_of
-from dpsql.analyze.joins import Pair, connects_units, materialised
+from dpsql.analyze.joins import Pair, connects_units, materialised, unit_column
 from dpsql.analyze.relations import Derived, Environment, Private, rebuilt
 from dpsql.analyze.resolution import Scope
 from dpsql.errors import UnknownColumn, UnknownTable
 from dpsql.expressions import Compiler, connector_terms, refuse, show
 from dpsql.expressions.literals import DOUBLE, INTEGER
 from dpsql.expressions.narrowing import unparenthesised
-from dpsql.policy import ColumnType, Kind
+from dpsql.policy import ColumnType, Kind, Unit
 from dpsql.query import MAX_CONSTANTS, Constant, ReleaseQuery, constant_name, direct_release, number_name, release_name
 from dpsql.rows import RESERVED, Mark, Rows, free_name, identical, marked, with_constant
 
@@ -97,7 +97,7 @@ class Subqueries:
             if not is_unit or name not in right.rows.own:
                 raise refuse(
                     node, "IN over private rows must compare privacy units: both sides must be the unit's column",
-                    "write unit IN (SELECT unit FROM … WHERE …)",
+                    self._instead_of_in(resolved, right.rows, name),
                 )  # fmt: skip
             form = Mark(left, right.rows, mark, ((resolved.name, name),), {})
             column = self._new_column(marked(left, form, nullable=False), mark)
@@ -114,6 +114,23 @@ class Subqueries:
             )  # fmt: skip
         form = Mark(left, right.rows, mark, (), {}, value=typed.sql, column=name)
         return self._new_column(marked(left, form, nullable=True), mark)
+
+    def _instead_of_in(self, resolved: exp.Expr, right: Rows, name: str) -> str:
+        """What to write in the place of IN: EXISTS, where the two columns are a foreign key that leads to the unit."""
+        generic = "write unit IN (SELECT unit FROM … WHERE …)"
+        left, types = self.scope.source.rows, self.analyzer.catalogue.types
+        pairs = [Pair(resolved, exp.column(name, quoted=True), resolved)]
+        follows = isinstance(resolved, exp.Column) and identical(left, resolved.name, right, name, types)
+        if not follows or len(right.tables) != 1 or not connects_units(left, right, pairs, self.analyzer.policy):
+            return generic
+        table = right.tables[0].name
+        for part, columns in self.scope.parts.items():
+            for column, expression in columns.items():
+                if isinstance(expression, exp.Column) and expression.name == resolved.name:
+                    inner = "q" if part == table.lower() else table
+                    named = f"{table} AS q" if part == table.lower() else table
+                    return f"write EXISTS (SELECT 1 FROM {named} WHERE {inner}.{name} = {part}.{column})"
+        return generic
 
     def _compiler(self) -> Compiler:
         return compiler_of(self.scope.source, self.analyzer.today)
@@ -186,7 +203,7 @@ class Subqueries:
             if not connects_units(left, right.rows, pairs, self.analyzer.policy):
                 raise refuse(
                     node, f"EXISTS over {right.rows.name} must be joined to the row around it on the privacy unit",
-                    "write EXISTS (SELECT 1 FROM … AS b WHERE b.unit = a.unit)",
+                    self._partner_hint(right.rows),
                 )  # fmt: skip
         names: dict[str, str] = {}
         for name in right.rows.sets:
@@ -195,6 +212,22 @@ class Subqueries:
         mark = f"{RESERVED}_mark_{len(left.sets)}"
         on = tuple((pair.left_name, pair.right_name) for pair in pairs)
         return self._new_column(marked(left, Mark(left, right.rows, mark, on, names, both), nullable=False), mark)
+
+    def _partner_hint(self, right: Rows) -> str:
+        """An EXISTS that is on the unit; where the subquery's table reaches it through another, with that one."""
+        left = self.scope.source.rows
+        found = (unit_column(part, columns, left) for part, columns in self.scope.parts.items())
+        mine = next((unit for unit in found if unit is not None), None)
+        theirs = next((right.where_from(c) for c in sorted(right.own) if c in right.origins), None)
+        if mine is not None and theirs is not None:
+            return f"write EXISTS (SELECT 1 FROM {theirs[0]} AS b WHERE b.{theirs[1]} = {mine} AND …)"
+        for table in right.tables:
+            key = table.unit.via if isinstance(table.unit, Unit) else None
+            if key is not None:
+                pairs = zip(key.columns, key.parent_columns, strict=True)
+                equal = " AND ".join(f"{table.name}.{one} = {key.parent}.{other}" for one, other in pairs)
+                return f"join {key.parent} inside, along the foreign key ({equal}), and compare its unit with the row's"
+        return "compare the units of the two"
 
     def _named(self, inner: Scope) -> dict[str, exp.Expr]:
         return {f"{part}.{name}": c for part, listed in inner.parts.items() for name, c in listed.items()}

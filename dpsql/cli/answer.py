@@ -40,6 +40,16 @@ def cost(privacy: Privacy) -> str:
     return f"{charged}, {left}"
 
 
+def selection_note(result: Result) -> str:
+    """Why no key that isn't public is shown, where none is."""
+    threshold = result.privacy.threshold
+    if threshold is None or len(result.rows):
+        return ""
+    return (
+        f"keys are shown where more than {threshold:,} units have them: fewer groups of a unit lower that (max_groups)"
+    )
+
+
 # ---------------------------------------------------------------------------------------------- for people
 
 

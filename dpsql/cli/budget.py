@@ -79,7 +79,8 @@ def budget_table(
         Head("ε left", True),
     ]
     if with_delta:
-        heads[2:2] = [Head("δ limit", True), Head("δ charged in all", True)]
+        heads.insert(4, Head("δ charged in all", True))
+        heads.insert(2, Head("δ limit", True))
     return table(heads, [_cells(row, with_delta) for row in limits], style)
 
 
@@ -131,7 +132,8 @@ def _cells(row: _Row, with_delta: bool) -> list[str]:
     ]
     if with_delta:
         charged = "" if row.charged is None else decimal_text(row.charged.delta, DELTA_PLACES)
-        cells[2:2] = ["" if limit.delta is None else decimal_text(limit.delta, DELTA_PLACES), charged]
+        cells.insert(4, charged)
+        cells.insert(2, "" if limit.delta is None else decimal_text(limit.delta, DELTA_PLACES))
     return cells
 
 
@@ -157,6 +159,10 @@ def _charges(charges: Iterator[Charge], last: int, style: Style) -> str:
         ]
         for charge in newest
     ]
+    if any(charge.loss.delta for charge in newest):
+        heads.insert(4, Head("δ", True))
+        for row, charge in zip(rows, newest, strict=True):
+            row.insert(4, decimal_text(charge.loss.delta, DELTA_PLACES))
     more = "" if count <= last else f"the newest {len(newest)} of {count} charges; --format csv has all\n"
     return table(heads, rows, style) + more
 

@@ -139,9 +139,12 @@ def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
         if nulls > 0 and not column.nullable:
             numeric = column.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.DOUBLE) and not grouped
             place = f"COUNT(*) beside AVG({name})" if numeric else f"GROUP BY {name}" if grouped else f"COUNT({name})"
+            keep = _keep_nulls(column)
+            if isinstance(whole.unit, Unit) and name.lower() in _of_unit(whole.unit):
+                place, keep = "everything, being of no unit", "write nullable: true if that is meant"
             yield (
                 f"{report.table}: {_many(nulls, 'cell')} of {name} {_are(nulls)} NULL but nullable is false: "
-                f"{'those rows drop' if nulls > 1 else 'that row drops'} out of {place}; {_keep_nulls(column)}"
+                f"{'those rows drop' if nulls > 1 else 'that row drops'} out of {place}; {keep}"
             )
         if outside and column.keys is not None:
             yield (
@@ -155,6 +158,11 @@ def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
                 f"{report.table}: {_many(outside, 'value')} of {name} {_are(outside)} outside {_bound(low)} to "
                 f"{_bound(high)} and {_are(outside)} moved to the nearer bound{dropped}"
             )
+
+
+def _of_unit(unit: Unit) -> tuple[str | None, ...]:
+    """The columns without which a row is of no unit."""
+    return (unit.column,) if unit.via is None else unit.via.columns
 
 
 _FORMATS = {

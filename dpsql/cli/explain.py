@@ -6,15 +6,15 @@ import argparse
 import json
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from dpsql.cli.arguments import analyst, parameters, statement
 from dpsql.cli.errors import OK, Usage
 from dpsql.cli.output import Output
 from dpsql.errors import InvalidParameter
+from dpsql.ledger import Remaining
 from dpsql.policy import load
-from dpsql.privacy.loss import decimal_text, parse_epsilon
+from dpsql.privacy.loss import PrivacyLoss, decimal_text, parse_epsilon
 from dpsql.session import Session, open_session
 from dpsql.table import Head, Style, table
 
@@ -78,18 +78,16 @@ def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -
         return [Choice(epsilon, "", refused=f"above max_epsilon {decimal_text(ceiling)}")]
     facts = json.loads(session.explain(sql, given, epsilon=epsilon, analyst=asker, form="json"))
     charge = session.plan(sql, given, epsilon=epsilon).plan.charge
-    left = session.ledger.remaining(asker, session.policy.budget).epsilon
+    queries = _queries(session.ledger.remaining(asker, session.policy.budget), charge)
     numbers = [number for release in facts["releases"] for number in release["numbers"]]
     if not numbers and charge.epsilon:
         selections = [release["selection"] for release in facts["releases"] if release["selection"]]
         scales = tuple(dict.fromkeys(float(s["max_groups"] / s["epsilon"]) for s in selections))
-        queries = None if left is None else left // Fraction(charge.epsilon_units, 10**9)
         return [Choice(epsilon, "keys", scales, queries=queries)]
     if not numbers:
         raise InvalidParameter(
             "this query reads no private table: its answer is exact and free", hint="run it with dpsql query"
         )
-    queries = None if left is None else left // Fraction(charge.epsilon_units, 10**9)
     return [
         Choice(
             epsilon,
@@ -102,6 +100,15 @@ def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -
         )
         for number in numbers
     ]
+
+
+def _queries(left: Remaining, charge: PrivacyLoss) -> int | None:
+    """How many such queries the budget allows, of ε and of δ."""
+    charged = PrivacyLoss.from_units(charge.epsilon_units, charge.delta_units)
+    allowed = [] if left.epsilon is None or not charged.epsilon else [left.epsilon // charged.epsilon]
+    if charged.delta:
+        allowed.append(left.delta // charged.delta)
+    return min(allowed, default=None)
 
 
 def _table(choices: list[Choice], style: Style) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from dpsql.cli.answer import answer, cost
+from dpsql.cli.answer import answer, cost, selection_note
 from dpsql.cli.arguments import analyst, parameters, statement
 from dpsql.cli.errors import OK
 from dpsql.cli.output import Output, say
@@ -34,7 +34,7 @@ def query(arguments: argparse.Namespace) -> int:
             session.close()
         text = answer(result, arguments.format, output.style, half_widths=arguments.half_widths)
         meaning = error_note(result) if arguments.format in ("table", "markdown") else ""
-        note = "; ".join(filter(None, (cost(result.privacy), meaning))) + "\n"
+        note = "; ".join(filter(None, (cost(result.privacy), meaning, selection_note(result)))) + "\n"
         under_table = arguments.format == "table" and output.is_stdout
         try:
             output.write(text + note if under_table else text)

@@ -33,6 +33,7 @@ budget:
   # What all answers to everyone may cost together. Whether any one person is in the data changes the chance of seeing
   # just these answers by a factor of at most e^epsilon: that is 2.7 for epsilon 1, and 22026 for 10.
   epsilon: {DECIDE}
+  # delta: 1e-4                    # the same for privacy.delta
   # per: month                     # in each calendar month (or day, week) instead of in all
   # analysts:                      # limits within that, by name
   #   alice: {{epsilon: 5}}
@@ -41,6 +42,7 @@ budget:
 privacy:
   epsilon: 1.0                     # of a query that asks for none: the smaller, the more noise
   # max_epsilon: 4.0               # the most that a query may ask for
+  # delta: 1e-6                    # of a query whose groups are in no keys or bounds; without it, such are refused
 """
 _TABLES = """\
 
@@ -57,7 +59,8 @@ _UNIT = f"""\
     # row is, and how many rows of one person count in full (those of a person with more count in proportion):
     #   unit: {{column: person_id, max_rows: 20}}      if a column tells it; none twice in it: unique: true, no max_rows
     #   unit: {{via: visits.visit_id, max_rows: 60}}   if visit_id tells the row of visits whose person it is
-    # Where nothing is private: public: true in the place of unit.
+    # Where nothing is private: public: true in the place of unit, and no columns: then it has all. By a column in which
+    # no value stands twice, private tables can be joined with it: primary_key: code
     unit: {DECIDE}
 """
 
@@ -190,7 +193,7 @@ def _column(column: DraftColumn) -> Iterator[str]:
         yield _line(6, f"# {shown}left out, {column.obstacle}")
         return
     words = {word.lower() for word in _WORDS.findall(column.name)}
-    telling = "may tell who a person is: better delete the column, unless it names the unit" if words & _TELLING else ""
+    telling = "may tell who a person is: better delete the column, unless unit needs it" if words & _TELLING else ""
     yield _line(6, f"{yaml_text(column.name)}:", telling)
     groups = "all values that may be shown as groups"
     if column.type is None:
@@ -200,7 +203,7 @@ def _column(column: DraftColumn) -> Iterator[str]:
     else:
         yield _line(8, f"type: {column.type}")
     if column.type == "text":
-        yield _line(8, "# keys: [a, b, c]", f"{groups}; without, it is for COUNT and WHERE")
+        yield _line(8, "# keys: [a, b, c]", f"{groups}; without, it is for COUNT, WHERE and privacy.delta")
     elif column.type not in (None, "boolean"):
         example = {
             "date": "[2020-01-01, 2020-12-31]",

@@ -15,7 +15,7 @@ from dpsql.query import key_name
 from dpsql.rewrite.bound import RANK, UNIT_COLUMN, ranked
 from dpsql.rewrite.clip import Summand, column, presence, summand
 from dpsql.rewrite.steps import in_steps, index_total, none_is_zero, times
-from dpsql.rows import UNIT, Chosen, Constants, Grouped, Join, Known, Mark, Rows, Scan, Select, Total, Union
+from dpsql.rows import RESERVED, UNIT, Chosen, Constants, Grouped, Join, Known, Mark, Rows, Scan, Select, Total, Union
 from dpsql.valueset import INT64
 
 
@@ -185,13 +185,17 @@ def _known(form: Known, wanted: list[str]) -> exp.Expr:
 def ranked_keys(form: Chosen, tables: Tables) -> exp.Select:
     """The keys of each unit, each once, with their ranks among the unit's: the same wherever it is asked for."""
     codes = {key_name(i): code for i, (code, _) in enumerate(form.keys)}
-    pairs = _with_keys(form, [], tables)
+    pairs = _with_keys(form, [], UNIT_COLUMN, tables)
     pairs.set("distinct", exp.Distinct())
     return ranked(pairs, tuple(codes), " ".join(code.sql("duckdb") for code in codes.values()))
 
 
-def _with_keys(form: Chosen, wanted: list[str], tables: Tables) -> exp.Select:
-    """The source's rows that belong to a unit and have keys, with the codes of these."""
+_CHOSEN_UNIT = f"{RESERVED}_chosen_unit"
+"""The unit beside columns of the source, one of which may have any name that isn't reserved."""
+
+
+def _with_keys(form: Chosen, wanted: list[str], unit_name: str, tables: Tables) -> exp.Select:
+    """The source's rows that belong to a unit and have keys, with their unit under a name and the codes of the keys."""
     assert form.source.unit is not None
     unit = column(form.source.unit)
     codes = [code for code, _ in form.keys]
@@ -200,7 +204,7 @@ def _with_keys(form: Chosen, wanted: list[str], tables: Tables) -> exp.Select:
         exp.Not(this=exp.Is(this=paren(code.copy()), expression=exp.Null())) for code, null in form.keys if not null
     ]
     columns: list[exp.Expr] = [column(name) for name in wanted]
-    columns += [named(unit.copy(), UNIT_COLUMN), *(named(code.copy(), key_name(i)) for i, code in enumerate(codes))]
+    columns += [named(unit.copy(), unit_name), *(named(code.copy(), key_name(i)) for i, code in enumerate(codes))]
     read = columns_of([*columns, *where])
     select = exp.Select(expressions=columns, from_=exp.From(this=rows_sql(form.source, read, tables)))
     select.set("where", exp.Where(this=exp.and_(*(c.copy() for c in where), copy=False)))
@@ -208,11 +212,11 @@ def _with_keys(form: Chosen, wanted: list[str], tables: Tables) -> exp.Select:
 
 
 def _chosen(form: Chosen, wanted: list[str], tables: Tables) -> exp.Expr:
-    names = [UNIT_COLUMN, *(key_name(i) for i in range(len(form.keys)))]
-    on: list[exp.Expr] = [exp.NullSafeEQ(this=_of("l", name), expression=_of("r", name)) for name in names[1:]]
-    on.append(exp.EQ(this=_of("l", UNIT_COLUMN), expression=_of("r", UNIT_COLUMN)))
+    names = [key_name(i) for i in range(len(form.keys))]
+    on: list[exp.Expr] = [exp.NullSafeEQ(this=_of("l", name), expression=_of("r", name)) for name in names]
+    on.append(exp.EQ(this=_of("l", _CHOSEN_UNIT), expression=_of("r", UNIT_COLUMN)))
     on.append(exp.LTE(this=_of("r", RANK), expression=exp.Literal.number(form.groups)))
-    left = _aliased(_subquery(_with_keys(form, wanted, tables)), "l")
+    left = _aliased(_subquery(_with_keys(form, wanted, _CHOSEN_UNIT, tables)), "l")
     right = _aliased(_subquery(ranked_keys(form, tables)), "r")
     columns: list[exp.Expr] = [_of("l", name) for name in wanted]
     join = exp.Join(this=right, on=exp.and_(*on, copy=False))
@@ -222,13 +226,23 @@ def _chosen(form: Chosen, wanted: list[str], tables: Tables) -> exp.Expr:
 # ---------------------------------------------------------------------------------------------- one row per unit
 
 
+def _value(name: str) -> str:
+    """The column that a total is made of: beside the keys, which may have any name that isn't reserved."""
+    return f"{RESERVED}_value_{name}"
+
+
+def _when(name: str) -> str:
+    """The column that says which rows count for a total."""
+    return f"{RESERVED}_when_{name}"
+
+
 def _grouped(form: Grouped, wanted: list[str], tables: Tables) -> exp.Expr:
     """The totals of each unit: of integers, exact, in whatever order the engine reads the rows."""
     totals = {name: total for name, total in form.totals.items() if name in wanted}
-    values = {f"value_{name}": _summand(form, name, total, tables) for name, total in totals.items()}
+    values = {_value(name): _summand(form, name, total, tables) for name, total in totals.items()}
     summands = {name: value for name, value in values.items() if value is not None}
     carried = dict(form.keys)
-    carried |= {f"when_{name}": total.condition for name, total in totals.items() if total.condition is not None}
+    carried |= {_when(name): total.condition for name, total in totals.items() if total.condition is not None}
     unit = next(key for key in form.keys.values() if isinstance(key, exp.Column) and key.name in form.source.own)
     where = [*form.where, exp.Not(this=exp.Is(this=unit.copy(), expression=exp.Null()))]
     read = columns_of([*carried.values(), *where, *(value.steps[0] for value in summands.values())])
@@ -237,7 +251,7 @@ def _grouped(form: Grouped, wanted: list[str], tables: Tables) -> exp.Expr:
     select = in_steps(first, carried, summands)
     columns: list[exp.Expr] = [column(name) for name in form.keys if name in wanted]
     for name, total in totals.items():
-        columns.append(named(_total(name, total, summands.get(f"value_{name}")), name))
+        columns.append(named(_total(name, total, summands.get(_value(name))), name))
     select.set("expressions", columns or [_one()])
     select.set("group", exp.Group(expressions=[column(name) for name in form.keys]))
     return _subquery(select)
@@ -246,7 +260,7 @@ def _grouped(form: Grouped, wanted: list[str], tables: Tables) -> exp.Expr:
 def _summand(form: Grouped, name: str, total: Total, tables: Tables) -> Summand | None:
     if total.argument is None:
         return None
-    argument, column_name = total.argument, f"value_{name}"
+    argument, column_name = total.argument, _value(name)
     if total.grid is not None and total.grid.cells:
         raw = argument.raw
         return summand(
@@ -261,11 +275,11 @@ def _total(name: str, total: Total, value: Summand | None) -> exp.Expr:
     def over(aggregate: exp.Expr) -> exp.Expr:
         if total.condition is None:
             return aggregate
-        return exp.Filter(this=aggregate, expression=exp.Where(this=column(f"when_{name}")))
+        return exp.Filter(this=aggregate, expression=exp.Where(this=column(_when(name))))
 
     if value is None:
         return over(exp.Count(this=exp.Star()))
-    held = column(f"value_{name}")
+    held = column(_value(name))
     counted: exp.Expr = exp.Distinct(expressions=[held]) if total.distinct else held
     match total.function:
         case "count":

@@ -170,7 +170,7 @@ UNIT_CLAUSES = (
         (f"SELECT c_mktsegment, AVG(spent) FROM customer JOIN {_SPENT} ON c_custkey = o_custkey GROUP BY 1",),
     ),
     Clause(
-        "`IN`, `NOT IN`, `EXISTS`, `NOT EXISTS` over private tables, on the unit or the foreign key to it",
+        "`IN`, `EXISTS` and their `NOT` over private tables, on the unit; `EXISTS` also on the foreign key to it",
         ("SELECT COUNT(*) FROM customer WHERE c_custkey NOT IN (SELECT o_custkey FROM orders)",
          "SELECT COUNT(*) FROM orders WHERE EXISTS (SELECT 1 FROM lineitem WHERE l_orderkey = o_orderkey "
          "AND l_commitdate < l_receiptdate)"),

@@ -12,7 +12,7 @@ SELECT COUNT(*) FROM people GROUP BY note
 
 SELECT income, COUNT(*) FROM people GROUP BY income
 --> 0A000 column income of people holds floating-point numbers, which can't be group keys
---> hint: group by bins: FLOOR(income / 1000) * 1000
+--> hint: group by bins: FLOOR(income / 100) * 100
 --> at 45: income
 
 SELECT serial, COUNT(*) FROM people GROUP BY serial
@@ -42,22 +42,22 @@ SELECT moment, COUNT(*) FROM people GROUP BY moment
 
 SELECT LOWER(note), COUNT(*) FROM people GROUP BY 1
 --> 0A000 the group key LOWER(note) has no finite set of values that follows from the policy
---> hint: use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys
+--> hint: use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys; or the policy can allow keys that aren't public: privacy.delta
 --> at 7: LOWER(note), COUNT(*) FROM peo
 
 SELECT SUBSTRING(note, 1, 1), COUNT(*) FROM people GROUP BY 1
 --> 0A000 the group key SUBSTRING(note, 1, 1) has no finite set of values that follows from the policy
---> hint: use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys
+--> hint: use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys; or the policy can allow keys that aren't public: privacy.delta
 --> at 17: note, 1, 1), COUNT(*) FROM peo
 
 SELECT CAST(note AS INTEGER), COUNT(*) FROM people GROUP BY 1
 --> 0A000 the group key CAST(note AS INT) has no finite set of values that follows from the policy
---> hint: use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys
+--> hint: use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys; or the policy can allow keys that aren't public: privacy.delta
 --> at 12: note AS INTEGER), COUNT(*) FRO
 
 SELECT LENGTH(note), COUNT(*) FROM people GROUP BY 1
 --> 0A000 the group key LENGTH(note) has no finite set of values that follows from the policy
---> hint: use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys
+--> hint: use FLOOR(x / n) * n, DATE_TRUNC, CASE with literals, or a column with declared keys; or the policy can allow keys that aren't public: privacy.delta
 --> at 7: LENGTH(note), COUNT(*) FROM pe
 
 SELECT YEAR(moment), COUNT(*) FROM people GROUP BY 1
