@@ -97,7 +97,7 @@ def test_mutated_statements_are_refused_or_compiled(forbidden: dict[str, Bench],
 
 @pytest.mark.slow
 @given(random=grammar.randoms)
-@examples(250)
+@examples(150)
 def test_whatever_is_accepted_answers_over_extreme_rows(made: Bench, random: Random) -> None:
     """Also mutants: if it compiles, neither engine raises, whatever the rows hold."""
     sql = mutated(random) if random.random() < 0.4 else grammar.statement(random).sql()

@@ -101,7 +101,7 @@ def test_the_grammar_reaches_every_form(exact: Bench) -> None:
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32), random=st.randoms(use_true_random=False))
-@examples(300)
+@examples(200)
 def test_no_unit_moves_a_generated_statement_more_than_its_bound(
     recording: tuple[Bench, Bench], seed: int, random: Random
 ) -> None:
@@ -154,7 +154,7 @@ def test_the_grammar_writes_private_keys(undeclared: tuple[Bench, Bench]) -> Non
 
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32), random=st.randoms(use_true_random=False))
-@examples(300)
+@examples(150)
 def test_no_unit_moves_private_keys_more_than_it_may(
     undeclared: tuple[Bench, Bench], seed: int, random: Random
 ) -> None:
