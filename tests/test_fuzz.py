@@ -15,6 +15,8 @@ from tests.harness import Bench, ForbiddenEngine, ZeroNoise, bench, examples, ma
 from tests.test_golden import DIRECTORY as GOLDEN
 from tests.test_refused import DIRECTORY as REFUSED
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def forbidden() -> dict[str, Bench]:

@@ -29,6 +29,8 @@ from tests.people import (
 from tests.test_private_keys import NOTE_TYPES, NOTES, ROWS, NoNoise, granting
 from tests.test_units import JOINS, MODEST, ORDER, SUBQUERIES
 
+pytestmark = pytest.mark.slow
+
 UNIQUE = {"customer": (frozenset({"cust"}),)}
 CUSTOMER = ["99", "1", "'A'", "110"]
 

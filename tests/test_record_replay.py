@@ -19,6 +19,8 @@ from dpsql.expressions import supported
 from tests import grammar
 from tests.harness import Bench, RecordingNoise, bench, examples, make_policy, realised_loss, record
 
+pytestmark = pytest.mark.slow
+
 EPSILONS = ("1", "0.000001", "0.37", "50")
 
 
@@ -94,7 +96,7 @@ def test_every_key_is_accepted_and_replays(made: Bench, key: str) -> None:
 
 @pytest.mark.slow
 @given(random=grammar.randoms)
-@examples(300)
+@examples(150)
 def test_generated_statements_replay(made: Bench, random: Random) -> None:
     sql = grammar.statement(random).sql()
     rows = [grammar.extreme_row(random) for _ in range(random.choice((0, 1, 3, 6)))]

@@ -162,7 +162,7 @@ def test_no_unit_moves_more_than_its_bound(recording: Bench, sql: str) -> None:
 
 @pytest.mark.slow
 @given(sql=st.sampled_from(ALL), random=st.randoms(use_true_random=False))
-@examples(100)
+@examples(60)
 def test_no_unit_moves_more_than_its_bound_in_any_database(recording: Bench, sql: str, random: Random) -> None:
     database = united(*(person(random, i) for i in range(1, random.choice((1, 2, 6)))), strays(random))
     victims = [person(random, 99, most=random.choice((3, 12, 40))) for _ in range(2)]

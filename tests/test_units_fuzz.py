@@ -36,6 +36,8 @@ from tests.people import (
 from tests.test_private_keys import granting
 from tests.unit_grammar import Grammar
 
+pytestmark = pytest.mark.slow
+
 UNIQUE = {"customer": (frozenset({"cust"}),)}
 
 

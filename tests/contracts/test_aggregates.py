@@ -21,6 +21,8 @@ from dpsql.valueset import Interval, ValueSet
 from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, make_policy, realised_loss, record
 from tests.seeded import SeededBytes
 
+pytestmark = pytest.mark.slow
+
 GRIDS = [
     Grid(Fraction(low), Fraction(grain), cells)
     for low, grain, cells in [(0, 1, 7), (100, 1, 10), (-5, 1, 10), (-50, 1, 40), (-3, 1, 1), (-20, 2, 10), (7, 7, 1)]
