@@ -9,9 +9,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql import aggregates
 from dpsql.expressions import Shown, Typed
-from dpsql.expressions.literals import MAX_DIGITS
-from dpsql.policy import Kind
+from dpsql.expressions.literals import DOUBLE, INTEGER, MAX_DIGITS
+from dpsql.policy import ColumnType, Kind
 from dpsql.rows import RESERVED, Rows
 from dpsql.valueset import EPOCH, Literal, ValueSet
 
@@ -116,6 +117,15 @@ class Call:
     measure: Measure
     text: Shown
 
+    @property
+    def type(self) -> ColumnType:
+        """Of its number: INTEGER or DOUBLE."""
+        return INTEGER if self.sql_type == "BIGINT" else DOUBLE
+
+    @property
+    def sql_type(self) -> str:
+        return aggregates.named(self.aggregate).column(self.measure.argument)
+
 
 @dataclass(frozen=True, slots=True)
 class AskedSelection:
@@ -145,7 +155,7 @@ class ReleaseQuery:
     calls: tuple[Call, ...]
     epsilon: Fraction | None = None
     intervals: tuple[tuple[int, Fraction], ...] = ()
-    selection: AskedSelection = field(default_factory=lambda: AskedSelection())
+    selection: AskedSelection = AskedSelection()
 
     @property
     def private_keys(self) -> tuple[int, ...]:

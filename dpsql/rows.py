@@ -289,8 +289,8 @@ def scan(table: Table, policy: Policy, catalogue: Catalogue) -> Rows:
 
 def _path(table: Table, policy: Policy) -> Iterator[Table]:
     """The parents that lead to the unit, nearest first."""
-    while isinstance(table.unit, Unit) and table.unit.via is not None:
-        table = policy.tables[table.unit.via.parent]
+    while table.via is not None:
+        table = policy.tables[table.via.parent]
         yield table
 
 
@@ -299,9 +299,7 @@ def select(
 ) -> Rows:
     """Computed columns of some of the rows; a column that is one of the source's keeps its origin, the unit stays."""
     kept = {name: c.name for name, c in columns.items() if isinstance(c, exp.Column)}
-    origins = {name: source.origins[old] for name, old in kept.items() if old in source.origins}
-    units = frozenset(name for name, old in kept.items() if old in source.units)
-    own = frozenset(name for name, old in kept.items() if old in source.own)
+    origins, units, own = _kept(source, kept)
     moved = frozenset(name for name, old in kept.items() if old in source.moved)
     unit = next((name for name, old in kept.items() if old == source.unit), None)
     if source.unit is not None and unit is None:
@@ -311,6 +309,13 @@ def select(
         units, own = units | {unit}, own | {unit}
     form = Select(source, columns, where)
     return replace(source, form=form, sets=sets, origins=origins, unit=unit, units=units, own=own, moved=moved)
+
+
+def _kept(source: Rows, names: Mapping[str, str]) -> tuple[Mapping[str, Origin], frozenset[str], frozenset[str]]:
+    """`origins`, `units` and `own` of columns that are the source's as they stand, by their new names."""
+    origins = {name: source.origins[old] for name, old in names.items() if old in source.origins}
+    units = frozenset(name for name, old in names.items() if old in source.units)
+    return origins, units, frozenset(name for name, old in names.items() if old in source.own)
 
 
 def join(
@@ -324,9 +329,7 @@ def join(
     repeated: frozenset[Literal["left", "right"]] = frozenset(),
 ) -> tuple[Rows, Mapping[str, str]]:
     """The join of two relations, and what the right's columns are called in it."""
-    names: dict[str, str] = {}
-    for name in right.sets:
-        names[name] = free_name(name, {**left.sets, **dict.fromkeys(names.values())})
+    names = names_beside(left, right)
     added = {names[name]: replace(s, nullable=True) if kind == "left" else s for name, s in right.sets.items()}
     unit = names[right.unit] if unit_of_right and right.unit is not None else left.unit
     joined = Rows(
@@ -342,6 +345,16 @@ def join(
         left.moved | {names[name] for name in right.moved},
     )
     return joined, names
+
+
+def names_beside(left: Rows, right: Rows) -> dict[str, str]:
+    """What the right's columns are called beside the left's, which keep their names."""
+    names: dict[str, str] = {}
+    taken: dict[str, object] = dict(left.sets)
+    for name in right.sets:
+        names[name] = free_name(name, taken)
+        taken[names[name]] = None
+    return names
 
 
 def renamed(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
@@ -378,9 +391,7 @@ def grouped(
     """
     names = {name: key.name for name, key in keys.items() if isinstance(key, exp.Column)}
     unit = next(name for name, old in names.items() if old in source.own)
-    units = frozenset(name for name, old in names.items() if old in source.units)
-    own = frozenset(name for name, old in names.items() if old in source.own)
-    origins = {name: source.origins[old] for name, old in names.items() if old in source.origins}
+    origins, units, own = _kept(source, names)
     assert source.bound is not None
     alone = ContributionBound(1) if len(keys) == 1 else replace(source.bound, weighted=True, groups=None)
     return replace(
@@ -398,13 +409,9 @@ def marked(left: Rows, mark: Mark, *, nullable: bool) -> Rows:
 def with_constant(source: Rows, name: str, kind: ColumnType, sql_type: str) -> Rows:
     """The rows with a constant. It narrows nothing: its value set is all that its type holds (PROOFS A7)."""
     value_set = replace(column_set(Column(name, kind)), nullable=True)
-    types = {name: sql_type}
-    if isinstance(source.form, Constants):
-        return replace(
-            source, form=Constants(source.form.source, {**source.form.types, **types}),
-            sets={**source.sets, name: value_set},
-        )  # fmt: skip
-    return replace(source, form=Constants(source, types), sets={**source.sets, name: value_set})
+    form = source.form
+    under, types = (form.source, form.types) if isinstance(form, Constants) else (source, {})
+    return replace(source, form=Constants(under, {**types, name: sql_type}), sets={**source.sets, name: value_set})
 
 
 def stands_once(rows: Rows, scan: Scan) -> bool:
@@ -424,16 +431,14 @@ def stands_once(rows: Rows, scan: Scan) -> bool:
         case Grouped():
             names = {key.name for key in form.keys.values() if isinstance(key, exp.Column)}
             stored = {name for name, origin in form.source.origins.items() if origin.scan is scan}
-            others = (
-                names - stored
-            )  # one that holds the unit is the same in all of a row's groups, a second may be NULL
+            others = names - stored  # one that holds the unit is the same in all of a row's groups, two may not be
             return len(names) == len(form.keys) and len(others) <= 1 and others <= form.source.own
     return False
 
 
-def known(name: str, types: Mapping[str, str], keys: frozenset[str], sets: Mapping[str, ValueSet]) -> Rows:
+def known(form: Known, sets: Mapping[str, ValueSet]) -> Rows:
     """The rows of a release: as good as public, since they are paid for before anything is read (PROOFS A7)."""
-    return Rows(Known(name, types, keys), sets, {}, None, frozenset(), frozenset(), None, ())
+    return Rows(form, sets, {}, None, frozenset(), frozenset(), None, ())
 
 
 def free_name(name: str, taken: Mapping[str, object]) -> str:
@@ -457,7 +462,7 @@ def identical(left: Rows, one: str, right: Rows, other: str, types: Mapping[str,
     if one in left.own and other in right.own and kind not in (Kind.DOUBLE, Kind.DECIMAL):
         return kind is right.sets[other].kind
     a, b = (_stored(rows, column, types) for rows, column in ((left, one), (right, other)))
-    if a is None or b is None or left.sets[one].kind is Kind.DOUBLE:
+    if a is None or b is None or kind is Kind.DOUBLE:
         return False
     return a == b or {a, b} <= _INTEGERS
 

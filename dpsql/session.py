@@ -12,18 +12,19 @@ from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from sqlglot import exp
 
-from dpsql import aggregates
 from dpsql.analyze import analyze
 from dpsql.engines import Engine, Transaction, open_engine
 from dpsql.errors import EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import explain
+from dpsql.expressions.literals import INTEGER
 from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
 from dpsql.parse import Format, Parameters, Statement, parse
-from dpsql.plan import NumberPlan, Plan, ReleasePlan, check_epsilon, plan_query
+from dpsql.plan import Plan, ReleasePlan, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import parse_epsilon
@@ -138,12 +139,16 @@ class Session:
         plan = compiled.plan
         receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
         noisy: dict[str, NoisyRows] = {}
+        values: dict[str, object] = {}
         with self._counting_failure(receipt, analyst):
             for index, (part, queries) in enumerate(zip(plan.releases, compiled.inner, strict=True)):
                 exact = []
                 for inner in queries:
-                    values = {name: scratch.value(*compiled.constants[name], noisy) for name in inner.constants}
-                    exact.append(transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts, values))
+                    for name in inner.constants:
+                        if name not in values:
+                            values[name] = scratch.value(*compiled.constants[name], noisy)
+                    read = {name: values[name] for name in inner.constants}
+                    exact.append(transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts, read))
                 noisy[release_name(index)] = (
                     release(tuple(exact), part, queries, self._noise, counts=self.policy.counts)
                     if queries
@@ -271,17 +276,15 @@ class Session:
         inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
         tree, extra = with_half_widths(plan)
         outer = _plain_outer(plan, tree)
-        if outer is None:
+        constants: dict[str, tuple[Constant, Outer]] = {}
+        if outer is None or plan.constants:
             samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
-            outer = scratch.bind(render(total(tree)), samples, statement.tree)
-        constants = {c.name: (c, self._constant(c, plan, scratch, statement.tree)) for c in plan.constants}
+            bound = partial(scratch.bind, samples=samples, tree=statement.tree)
+            outer = outer or bound(render(total(tree)))
+            constants = {c.name: (c, bound(render(total(c.tree)))) for c in plan.constants}
         visible = len(outer.names) - len(extra)
         columns = _columns(plan, outer, visible)
         return Compiled(plan, inner, outer, constants, columns, extra, statement.explain)
-
-    def _constant(self, constant: Constant, plan: Plan, scratch: Scratch, tree: exp.Expr) -> Outer:
-        samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
-        return scratch.bind(render(total(constant.tree)), samples, tree)
 
     def _catalogue(self) -> Catalogue:
         """What the engine says of the tables' columns: it refuses where that changes while it is open."""
@@ -389,7 +392,7 @@ def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
     release_plan = plan.releases[index]
     types = {key_name(i): _KEY_TYPES.get(k.domain.kind, "") for i, k in enumerate(release_plan.query.keys)}
     for i, number in enumerate(release_plan.numbers):
-        types |= {number_name(i): _number_type(number), half_width_name(i): "DOUBLE"}
+        types |= {number_name(i): number.call.sql_type, half_width_name(i): "DOUBLE"}
     for i, (asked, _) in enumerate(release_plan.query.intervals):
         types |= dict.fromkeys(interval_names(i), types[number_name(asked)])
     names = tuple(item.alias_or_name for item in tree.expressions)
@@ -401,7 +404,7 @@ def _sample(plan: ReleasePlan) -> NoisyRows:
     rows = 2 if plan.query.private_keys else min(plan.query.cells, 2)
     columns = key_columns(plan, sample=rows)
     for index, number in enumerate(plan.numbers):
-        integer = _number_type(number) == "BIGINT"
+        integer = number.call.type is INTEGER
         columns[number_name(index)] = np.ones(rows, dtype=np.int64 if integer else np.float64)
         if number.way.interval is not None:
             columns[half_width_name(index)] = np.ones(rows, dtype=np.float64)
@@ -409,10 +412,6 @@ def _sample(plan: ReleasePlan) -> NoisyRows:
         for name in interval_names(index):
             columns[name] = columns[number_name(asked)]
     return NoisyRows(columns)
-
-
-def _number_type(number: NumberPlan) -> str:
-    return aggregates.named(number.call.aggregate).column(number.call.measure.argument)
 
 
 def _columns(plan: Plan, outer: Outer, visible: int) -> tuple[ResultColumn, ...]:

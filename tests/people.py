@@ -8,6 +8,9 @@ from typing import Any
 
 from tests.harness import Bench, Run, bench, make_policy, realised_loss, record
 
+UNIQUE = {"customer": (frozenset({"cust"}),)}
+"""What an engine says that keeps one row of a customer."""
+
 TABLES = """  customer:
     source: t.parquet
     unit: {column: cust}

@@ -16,7 +16,6 @@ from tests.test_private_keys import granting
 from tests.test_refused import PUBLIC, TABLES, TYPES
 
 DIRECTORY = Path(__file__).parent / "golden"
-UNIQUE = {"customer": (frozenset({"cust"}),)}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +29,7 @@ def benches() -> dict[tuple[str, str], Bench]:
         (name, "duckdb"): bench(
             granting(people.TABLES), people.TYPES, ZeroNoise(), ForbiddenEngine, people.PUBLIC, unique
         )
-        for name, unique in (("people", {}), ("unique people", UNIQUE))
+        for name, unique in (("people", {}), ("unique people", people.UNIQUE))
     }
     return rows | of_people
 

@@ -18,6 +18,7 @@ from dpsql.errors import Error
 from dpsql.plan import BasisPlan
 from tests.harness import Bench, MemoryEngine, RecordingNoise, Run, ZeroNoise, bench, make_policy, record
 from tests.people import (
+    UNIQUE,
     Database,
     compare_neighbours,
     people,
@@ -31,7 +32,6 @@ from tests.test_units import JOINS, MODEST, ORDER, SUBQUERIES
 
 pytestmark = pytest.mark.slow
 
-UNIQUE = {"customer": (frozenset({"cust"}),)}
 CUSTOMER = ["99", "1", "'A'", "110"]
 
 

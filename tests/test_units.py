@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dpsql.errors import Error, InternalError
 from dpsql.release import NoisyRows
 from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, examples, make_policy, record
-from tests.people import PUBLIC, TABLES, TYPES, compare_neighbours, people, person, set_database, strays, united
+from tests.people import PUBLIC, TABLES, TYPES, UNIQUE, compare_neighbours, people, person, set_database, strays, united
 
 STATEMENTS = (
     "SELECT COUNT(*) FROM orders",
@@ -272,7 +272,7 @@ def test_the_smaller_bound_is_taken_and_explained(exact: Bench) -> None:
 
 
 def test_what_the_engine_keeps_unique_needs_no_weights() -> None:
-    made = people(RecordingNoise(), unique={"customer": (frozenset({"cust"}),)})
+    made = people(RecordingNoise(), unique=UNIQUE)
     sql = "SELECT segment, COUNT(*), AVG(balance) FROM customer GROUP BY segment"
     victim = {"customer": [["99", "1", "'A'", "110"]]}
     compare_neighbours(made, sql, MODEST, [victim])
@@ -294,7 +294,7 @@ def test_two_columns_that_hold_the_unit_make_several_groups_of_it(recording: Ben
 
 
 def test_a_column_called_like_a_key_is_none() -> None:
-    made = people(RecordingNoise(), unique={"customer": (frozenset({"cust"}),)})
+    made = people(RecordingNoise(), unique=UNIQUE)
     sql = "SELECT COUNT(*) FROM customer c LEFT JOIN (SELECT {} FROM nation WHERE key > 0) AS n ON n.{} = c.{}"
     with pytest.raises(Error, match="the whole of its key"):
         made.ask(sql.format("region AS key", "key", "segment"))

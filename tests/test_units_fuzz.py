@@ -25,6 +25,7 @@ from tests.people import (
     PUBLIC,
     TABLES,
     TYPES,
+    UNIQUE,
     Database,
     compare_neighbours,
     people,
@@ -37,8 +38,6 @@ from tests.test_private_keys import granting
 from tests.unit_grammar import Grammar
 
 pytestmark = pytest.mark.slow
-
-UNIQUE = {"customer": (frozenset({"cust"}),)}
 
 
 @pytest.fixture(scope="module")

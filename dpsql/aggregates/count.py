@@ -12,6 +12,7 @@ from sqlglot import exp
 from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, one_argument
 from dpsql.aggregates.numbers import as_bigint, row_count, weighted, whole_half_width
 from dpsql.expressions import Compiler, Typed
+from dpsql.expressions.literals import not_null
 from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width
 
 
@@ -27,7 +28,7 @@ def _read(node: exp.Expr) -> CallShape:
             return CallShape("count", exp.Case(ifs=ifs, default=whole), distinct=True)
         return one_argument(node, "count", "COUNT")
     if node.args.get("expressions"):
-        known = [exp.Not(this=exp.Is(this=e.copy(), expression=exp.Null())) for e in (argument, *node.expressions)]
+        known = [not_null(e.copy()) for e in (argument, *node.expressions)]
         return CallShape("count", None, exp.and_(*known, copy=False))
     if argument is None or isinstance(argument, (exp.Star, exp.Literal, exp.Boolean)):
         return CallShape("count", None)

@@ -12,11 +12,11 @@ from sqlglot import exp
 from dpsql import aggregates
 from dpsql.errors import NotReleasable, UnsupportedQuery
 from dpsql.expressions import Compiler, Shown, Typed, narrow, position_of, refuse, show
-from dpsql.expressions.literals import TEXT, case_when, cast, func, paren
+from dpsql.expressions.literals import TEXT, case_when, cast, func, not_null, paren
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.googlesql import PUBLIC_GROUPS, ReleaseOptions
 from dpsql.names import output_name
-from dpsql.policy import Kind, Unit
+from dpsql.policy import Kind
 from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.query import (
     MAX_RELEASES,
@@ -291,8 +291,8 @@ class ReleaseBuilder:
         origin = self.scope.source.rows.origins.get(resolved.name) if isinstance(resolved, exp.Column) else None
         if origin is None or origin.table.public or self.compiler.columns[resolved.name].domain_size() is not None:
             return
-        table, unit = origin.table, origin.table.unit
-        via = unit.via.columns if isinstance(unit, Unit) and unit.via is not None else ()
+        table = origin.table
+        via = () if table.via is None else table.via.columns
         if origin.column in via or any(origin.column in key for key in table.unique):
             raise refuse(
                 item, f"{origin.column} tells single rows of {table.name} apart, so it can't be a group key",
@@ -486,7 +486,7 @@ class ReleaseBuilder:
         if not counts_units:
             self._no_units(resolved, node, f"in {show(node)}")
         elif unparenthesised(resolved).name != self.scope.source.rows.unit:  # NULL where an outer join found no partner
-            known = compiler.predicate(exp.Not(this=exp.Is(this=resolved.copy(), expression=exp.Null())))
+            known = compiler.predicate(not_null(resolved.copy()))
             condition = known if condition is None else exp.and_(condition, known, copy=False)
         if counts_units and not of_unit:  # each row has a unit: COUNT(unit) counts rows
             return Call(shape.aggregate, Measure(None, condition, distinct=False), Shown(node))
@@ -524,5 +524,5 @@ def _tuple(compiler: Compiler, node: exp.Tuple, *, null_where_one_is: bool) -> T
     values = func("row", *(part.sql.copy() for part in parts))
     if not null_where_one_is:
         return Typed(values, ValueSet(TEXT))
-    known = [exp.Not(this=exp.Is(this=paren(part.sql.copy()), expression=exp.Null())) for part in parts]
+    known = [not_null(paren(part.sql.copy())) for part in parts]
     return Typed(case_when((exp.and_(*known, copy=False), values)), ValueSet(TEXT, nullable=True))

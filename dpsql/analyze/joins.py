@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from dpsql.analyze.filters import compiler_of, filters
 from dpsql.analyze.relations import Private
-from dpsql.analyze.resolution import Scope
+from dpsql.analyze.resolution import Scope, ambiguous
 from dpsql.errors import UnknownColumn
 from dpsql.expressions import connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
@@ -225,11 +225,7 @@ class FromClause:
             return self.using[name], name
         having = [s.name for s in self.sources if name in s.relation.columns and node.table.lower() in ("", s.name)]
         if len(having) > 1:
-            raise UnknownColumn(
-                f"column {node.name} is in {' and '.join(having)}",
-                hint=f"write {having[0]}.{node.name} or {having[1]}.{node.name}",
-                position=position_of(node),
-            )
+            raise ambiguous(node, having)
         return (having[0], name) if having else None
 
     def _equalities(self, conditions: Iterator[exp.Expr]) -> Iterator[_Equality]:
@@ -296,7 +292,7 @@ class FromClause:
         assert left.bound is not None and right.bound is not None
         for child, parent in ((right, left), (left, right)):
             for table in child.tables:
-                key = table.unit.via if isinstance(table.unit, Unit) else None
+                key = table.via
                 chosen = () if key is None else _key_pairs(key, table.name, pairs, left, right, child is right)
                 if key is None or not chosen:
                     continue
@@ -404,12 +400,11 @@ class FromClause:
         if theirs is not None and mine is not None:
             return f"add the equality {mine} = {theirs}"
         for table in (*rows.tables, *self.joined.rows.tables):
-            key = table.unit.via if isinstance(table.unit, Unit) else None
+            key = table.via
             if key is not None:
                 child = self._name_of(table.name) or table.name
                 parent = self._name_of(key.parent)
-                pairs = zip(key.columns, key.parent_columns, strict=True)
-                equal = " AND ".join(f"{child}.{one} = {parent or key.parent}.{other}" for one, other in pairs)
+                equal = equality(key, child, parent or key.parent)
                 return (
                     f"add the equality {equal}" if parent else f"join {key.parent} too, along the foreign key: {equal}"
                 )
@@ -421,6 +416,12 @@ class FromClause:
         return next(
             (s.name for s in named if [t.name.lower() for t in s.relation.rows.tables] == [table.lower()]), None
         )
+
+
+def equality(key: ForeignKey, child: str, parent: str) -> str:
+    """A foreign key as a condition between two tables as they are called."""
+    pairs = zip(key.columns, key.parent_columns, strict=True)
+    return " AND ".join(f"{child}.{one} = {parent}.{other}" for one, other in pairs)
 
 
 def unit_column(part: str, columns: Mapping[str, exp.Expr], rows: Rows) -> str | None:
@@ -470,7 +471,7 @@ def connects_units(left: Rows, right: Rows, pairs: list[Pair], policy: Policy) -
         return True
     for child, other in ((right, left), (left, right)):
         for table in child.tables:
-            key = table.unit.via if isinstance(table.unit, Unit) else None
+            key = table.via
             if key is None:
                 continue
             if _key_pairs(key, table.name, pairs, left, right, child is right):

@@ -14,9 +14,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from dpsql import aggregates
 from dpsql.analyze.relations import Derived, Private
-from dpsql.expressions.literals import DOUBLE, INTEGER
+from dpsql.expressions.literals import DOUBLE, sql_type
 from dpsql.names import output_name
 from dpsql.policy import Column, ColumnType, Kind
 from dpsql.query import Constant, ReleaseQuery, constant_name, direct_release, key_name, number_name
@@ -25,10 +24,6 @@ from dpsql.valueset import ValueSet, column_set
 
 MAX_ROWS = 200_000
 """Groups of a release that private rows are joined to: each is handed to the engine as a value."""
-_SQL_TYPES = {
-    Kind.BOOLEAN: "BOOLEAN", Kind.INTEGER: "BIGINT", Kind.DOUBLE: "DOUBLE", Kind.TEXT: "VARCHAR", Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP",
-}  # fmt: skip
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Literal, exp.Column, exp.Identifier)
 
 
@@ -55,18 +50,15 @@ def released_rows(
     named = [key_name(i) for i in range(len(release.keys))]
     if not named or not all(name in keys for name in named):
         return None
-    sql_types = {name: _SQL_TYPES[kind.kind] for name, kind in types.items()}
-    name = constant_name(len(constants))
+    sql_types = {name: sql_type(kind) for name, kind in types.items()}
+    form = Known(constant_name(len(constants)), sql_types, frozenset(keys[key] for key in named))
     columns: list[exp.Expr] = [exp.column(c, quoted=True) for c in types]
     source = exp.Subquery(this=select.copy(), alias=exp.TableAlias(this=exp.to_identifier("q", quoted=True)))
     rows = exp.Select(expressions=columns, from_=exp.From(this=source))
     sets = {column: _set(column, kind) for column, kind in types.items()}
-    found_rows = known(name, sql_types, frozenset(keys[key] for key in named), sets)
-    form = found_rows.form
-    assert isinstance(form, Known)
     places = tuple(list(types).index(key) for key in form.keys)
-    constants.append(Constant(name, rows, form.sql_type, form.fields, places))
-    return Private(found_rows, {c: exp.column(c, quoted=True) for c in types}, alias=alias)
+    constants.append(Constant(form.name, rows, form.sql_type, form.fields, places))
+    return Private(known(form, sets), {c: exp.column(c, quoted=True) for c in types}, alias=alias)
 
 
 def _kind(node: exp.Expr, release: ReleaseQuery) -> ColumnType | None:
@@ -76,12 +68,9 @@ def _kind(node: exp.Expr, release: ReleaseQuery) -> ColumnType | None:
     if isinstance(node, exp.Column):
         if node.name in keys:
             kind = keys[node.name].set.type
-            return kind if kind.kind in _SQL_TYPES else None
+            return None if kind.kind is Kind.DECIMAL else kind
         call = numbers.get(node.name)
-        if call is None:
-            return None
-        whole = aggregates.named(call.aggregate).column(call.measure.argument) == "BIGINT"
-        return INTEGER if whole else DOUBLE
+        return None if call is None else call.type
     plain = all(isinstance(part, _ARITHMETIC) for part in node.walk())
     texts = any(literal.is_string for literal in node.find_all(exp.Literal))
     return DOUBLE if plain and not texts and all(c.name in numbers for c in node.find_all(exp.Column)) else None

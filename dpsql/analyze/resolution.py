@@ -18,6 +18,15 @@ from dpsql.errors import UnknownColumn, UnknownTable
 from dpsql.expressions import position_of, unsupported
 
 
+def ambiguous(node: exp.Column, having: list[str]) -> UnknownColumn:
+    """The error of a column without table that several tables have."""
+    return UnknownColumn(
+        f"column {node.name} is in {' and '.join(having)}",
+        hint=f"write {having[0]}.{node.name} or {having[1]}.{node.name}",
+        position=position_of(node),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Resolves an analyst's column names to expressions over the columns of private rows.
@@ -43,11 +52,7 @@ class Scope:
             return self.merged[name]
         having = [part for part, columns in self.parts.items() if name in columns]
         if len(having) > 1:
-            raise UnknownColumn(
-                f"column {node.name} is in {' and '.join(having)}",
-                hint=f"write {having[0]}.{node.name} or {having[1]}.{node.name}",
-                position=position_of(node),
-            )
+            raise ambiguous(node, having)
         return self.parts[having[0]][name] if having else None
 
     def all_columns(self) -> Iterator[tuple[str, exp.Expr]]:

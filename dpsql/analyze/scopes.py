@@ -170,9 +170,7 @@ class Analyzer:
         return relation
 
     def _sources(self, node: exp.Select, env: Environment) -> list[tuple[exp.Expr, Relation]]:
-        start = node.args.get("from_")
-        nodes = ([start.this] if start else []) + [join.this for join in node.args.get("joins") or []]
-        return [(source, self._source(source, env)) for source in nodes]
+        return [(source, self._source(source, env)) for source in _in_from(node)]
 
     def from_clause(self, node: exp.Select, env: Environment) -> tuple[Scope, list[exp.Expr]]:
         """The rows, private or public, that a SELECT reads, and the conditions that are filters."""
@@ -339,12 +337,7 @@ class Analyzer:
             return self.query(node, env)
         except UnknownColumn as error:
             around = node.parent_select
-            start = None if around is None else around.args.get("from_")
-            places = (
-                []
-                if around is None or start is None
-                else [start.this, *(j.this for j in around.args.get("joins") or [])]
-            )
+            places = [] if around is None else _in_from(around)
             tables = [self.policy.tables.get(t.name.lower()) for t in places if isinstance(t, exp.Table)]
             columns = {column for table in tables if table is not None for column in table.columns}
             outside = next((c for c in node.find_all(exp.Column) if c.name.lower() in columns), None)
@@ -471,6 +464,12 @@ class Analyzer:
             return
         expression = item.this if isinstance(item, exp.Alias) else item
         yield (item.alias or output_name(item)).lower(), scope.resolved(expression)
+
+
+def _in_from(node: exp.Select) -> list[exp.Expr]:
+    """What stands in FROM, in its order."""
+    start = node.args.get("from_")
+    return ([start.this] if start else []) + [join.this for join in node.args.get("joins") or []]
 
 
 def _public_table(name: str, node: exp.Table) -> exp.Expr:

@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from dpsql import aggregates
 from dpsql.analyze.filters import compiler_of
-from dpsql.analyze.joins import Pair, connects_units, materialised, unit_column
+from dpsql.analyze.joins import Pair, connects_units, equality, materialised, unit_column
 from dpsql.analyze.relations import Derived, Environment, Private, rebuilt
 from dpsql.analyze.resolution import Scope
 from dpsql.errors import UnknownColumn, UnknownTable
 from dpsql.expressions import Compiler, connector_terms, refuse, show
-from dpsql.expressions.literals import DOUBLE, INTEGER
+from dpsql.expressions.literals import DOUBLE, INTEGER, not_null, sql_type, try_cast
 from dpsql.expressions.narrowing import unparenthesised
-from dpsql.policy import ColumnType, Kind, Unit
+from dpsql.policy import ColumnType, Kind
 from dpsql.query import MAX_CONSTANTS, Constant, ReleaseQuery, constant_name, direct_release, number_name, release_name
-from dpsql.rows import RESERVED, Mark, Rows, free_name, identical, marked, with_constant
+from dpsql.rows import RESERVED, Mark, Rows, identical, marked, names_beside, with_constant
 
 if TYPE_CHECKING:
     from dpsql.analyze.scopes import Analyzer
@@ -37,10 +36,6 @@ GROUPED = "(SELECT key, SUM(x) AS s FROM … GROUP BY key HAVING COUNT(*) > 0) A
 """What takes the place of a subquery for each row."""
 _COMPARED = (Kind.INTEGER, Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.BOOLEAN)
 """Kinds whose stored types compare without a conversion that could fail."""
-_SQL_TYPES = {
-    Kind.BOOLEAN: "BOOLEAN", Kind.INTEGER: "BIGINT", Kind.DECIMAL: "DOUBLE", Kind.DOUBLE: "DOUBLE",
-    Kind.TEXT: "VARCHAR", Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP",
-}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -103,7 +98,7 @@ class Subqueries:
             column = self._new_column(marked(left, form, nullable=False), mark)
             if resolved.name == left.unit:
                 return column
-            known = exp.Not(this=exp.Is(this=node.this.copy(), expression=exp.Null()))  # NULL IN (…) is unknown
+            known = not_null(node.this.copy())  # NULL IN (…) is unknown
             return exp.Case(ifs=[exp.If(this=known, true=column)])
         typed = self._compiler().value(resolved)
         theirs = right.rows.sets[name]
@@ -182,7 +177,7 @@ class Subqueries:
             else:
                 local += connector_terms(unparenthesised(resolved), exp.And)
         inner = nested.scope
-        columns = {f"{part}.{name}": c for part, listed in inner.parts.items() for name, c in listed.items()}
+        columns = self._named(inner)
         columns |= {name: c for name, c in inner.merged.items() if name.startswith(RESERVED)}
         source = replace(inner.source, columns=columns, where=(*inner.source.where, *local))
         return self._partner(node, materialised(source, self.analyzer), inner, correlated)
@@ -205,9 +200,7 @@ class Subqueries:
                     node, f"EXISTS over {right.rows.name} must be joined to the row around it on the privacy unit",
                     self._partner_hint(right.rows),
                 )  # fmt: skip
-        names: dict[str, str] = {}
-        for name in right.rows.sets:
-            names[name] = free_name(name, {**left.sets, **dict.fromkeys(names.values())})
+        names = names_beside(left, right.rows)
         both = self._condition(rest, inner, right, places, names) if rest else None
         mark = f"{RESERVED}_mark_{len(left.sets)}"
         on = tuple((pair.left_name, pair.right_name) for pair in pairs)
@@ -222,10 +215,9 @@ class Subqueries:
         if mine is not None and theirs is not None:
             return f"write EXISTS (SELECT 1 FROM {theirs[0]} AS b WHERE b.{theirs[1]} = {mine} AND …)"
         for table in right.tables:
-            key = table.unit.via if isinstance(table.unit, Unit) else None
+            key = table.via
             if key is not None:
-                pairs = zip(key.columns, key.parent_columns, strict=True)
-                equal = " AND ".join(f"{table.name}.{one} = {key.parent}.{other}" for one, other in pairs)
+                equal = equality(key, table.name, key.parent)
                 return f"join {key.parent} inside, along the foreign key ({equal}), and compare its unit with the row's"
         return "compare the units of the two"
 
@@ -293,18 +285,16 @@ class Subqueries:
                 "ask several queries",
             )
         kind = self._kind(tree)
+        to = sql_type(kind)
         name = constant_name(len(self.analyzer.constants))
         definitions = self._definitions(tree)
-        value = exp.TryCast(
-            this=exp.Subquery(this=tree), to=exp.DataType.build(_SQL_TYPES[kind.kind], dialect="duckdb")
-        )
+        value = try_cast(exp.Subquery(this=tree), to)
         select = exp.Select(expressions=[exp.alias_(value, "value", quoted=True)])
         if definitions:
             select.set("with_", exp.With(expressions=[cte.copy() for cte in definitions]))
-        self.analyzer.constants.append(Constant(name, select, _SQL_TYPES[kind.kind]))
+        self.analyzer.constants.append(Constant(name, select, to))
         source = self.scope.source
-        rows = with_constant(source.rows, name, kind, _SQL_TYPES[kind.kind])
-        return self._new_column(rows, name)
+        return self._new_column(with_constant(source.rows, name, kind, to), name)
 
     def _definitions(self, tree: exp.Expr) -> list[exp.CTE]:
         """The CTEs from around it that a subquery reads, each after those that it reads itself."""
@@ -366,8 +356,7 @@ class Subqueries:
         if index is not None:
             calls = {number_name(i): call for i, call in enumerate(self._release(index).calls)}
             call = calls.get(item.name)
-            whole = call is not None and aggregates.named(call.aggregate).column(call.measure.argument) == "BIGINT"
-            return INTEGER if whole else DOUBLE
+            return DOUBLE if call is None else call.type
         for table in tree.find_all(exp.Table):
             declared = self.analyzer.policy.tables.get(table.name.lower())
             column = None if declared is None else declared.columns.get(item.name.lower())

@@ -72,8 +72,7 @@ def _all_misfits(policy: Policy) -> list[PolicyError]:
                 public = column.keys_from[0]
                 one = replace(sound[name], columns={key: column})
                 _try(found, policy, {public: sound[public], name: one})
-        unit = policy.tables[name].unit
-        via = unit.via if isinstance(unit, Unit) else None
+        unit, via = policy.tables[name].unit, policy.tables[name].via
         if via is not None and via.parent in sound and sound[via.parent].columns.keys() >= set(via.parent_columns):
             _try(found, policy, {via.parent: sound[via.parent], name: replace(sound[name], unit=unit)})
     return list(found.values())

@@ -90,6 +90,11 @@ def paren(node: exp.Expr) -> exp.Expr:
     return exp.Paren(this=node) if isinstance(node, (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Is)) else node
 
 
+def not_null(node: exp.Expr) -> exp.Not:
+    """NOT node IS NULL; the node is not copied."""
+    return exp.Not(this=exp.Is(this=node, expression=exp.Null()))
+
+
 def data_type(name: str) -> exp.DataType:
     """A DuckDB type by name; DECIMAL with its digits: "DECIMAL(10, 2)". (Parsing the name would cost 20 times more.)"""
     base, _, rest = name.partition("(")

@@ -129,6 +129,11 @@ class Table:
         return self.unit is None
 
     @property
+    def via(self) -> ForeignKey | None:
+        """The foreign key that leads to its unit, where the table has no column that names it."""
+        return self.unit.via if isinstance(self.unit, Unit) else None
+
+    @property
     def unique(self) -> tuple[frozenset[str], ...]:
         """The declared sets of columns in which no two rows have the same values."""
         alone = tuple(frozenset({name}) for name, column in self.columns.items() if column.unique)

@@ -279,8 +279,8 @@ def _check_cycles(written: Named[str, WrittenUnit], declared: Declared) -> None:
         while name is not None and name not in seen:
             seen.add(name)
             path.append(name)
-            unit = declared.tables[name].unit if name in declared.tables else None
-            name = unit.via.parent if isinstance(unit, Unit) and unit.via is not None else None
+            via = declared.tables[name].via if name in declared.tables else None
+            name = None if via is None else via.parent
         if name in path:
             cycle = [*path[path.index(name) :], name]
             section = written[cycle[0]].section

@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 
 _DIGITS = 80
 _MARGIN = Decimal(1).scaleb(-40)
@@ -41,26 +42,32 @@ class KeySelection:
 
     @property
     def bound(self) -> int:
-        """k: the least with P(noise = k) ≤ d, or one more.
-
-        With a = exp(−e), P(k) = a^k (1 − a) / (1 + a − 2 a^(k+1)), which is at most d from
-        k = ln((1 + (2d − 1) a) / ((1 + a) d)) / e on.
-        """
-        with localcontext() as context:
-            context.prec = _DIGITS
-            e = _decimal(self.epsilon) / self.groups
-            d = _decimal(self.delta) / self.groups
-            a = (-e).exp()
-            k = ((1 + (2 * d - 1) * a) / ((1 + a) * d)).ln() / e
-            least = max(1, math.ceil(k * (1 + _MARGIN)))
-            while a**least * (1 - a) * (1 + _MARGIN) > d * (1 + a - 2 * a ** (least + 1)):
-                least += 1  # rounding of the closed form: once, if ever
-            return least
+        """k: the least with P(noise = k) ≤ d, or one more."""
+        return _bound(self.epsilon, self.delta, self.groups)
 
     @property
     def threshold(self) -> int:
         """A key is published where its noisy number of units is above this."""
         return self.bound + self.min_units - 1
+
+
+@lru_cache(maxsize=1024)
+def _bound(epsilon: Fraction, delta: Fraction, groups: int) -> int:
+    """See `KeySelection.bound`; kept, since each answer asks for it several times.
+
+    With a = exp(−e), P(k) = a^k (1 − a) / (1 + a − 2 a^(k+1)), which is at most d from
+    k = ln((1 + (2d − 1) a) / ((1 + a) d)) / e on.
+    """
+    with localcontext() as context:
+        context.prec = _DIGITS
+        e = _decimal(epsilon) / groups
+        d = _decimal(delta) / groups
+        a = (-e).exp()
+        k = ((1 + (2 * d - 1) * a) / ((1 + a) * d)).ln() / e
+        least = max(1, math.ceil(k * (1 + _MARGIN)))
+        while a**least * (1 - a) * (1 + _MARGIN) > d * (1 + a - 2 * a ** (least + 1)):
+            least += 1  # rounding of the closed form: once, if ever
+        return least
 
 
 def _decimal(value: Fraction) -> Decimal:

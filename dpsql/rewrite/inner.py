@@ -27,7 +27,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Basis, Grid
-from dpsql.expressions.literals import case_when, cast, decimal_sql, named, paren
+from dpsql.expressions.literals import case_when, cast, decimal_sql, named, not_null, paren
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import Key, Measure, key_name
@@ -211,12 +211,18 @@ class _Builder:
         return self._by_group(select_from(self._parts()), self._weighted_part(weight(self._bound.rows, column("size"))))
 
     def _by_pair(self, groups: int) -> exp.Select:
-        pairs = exp.to_identifier("pairs")
-        select = select_from(exp.Table(this=pairs.copy()))
-        joined_weights(select, weights_by_unit(exp.Table(this=pairs.copy()), column(UNIT_COLUMN), groups))
         of_row = of_group_and_unit(column("size"), self._bound.rows // groups, column(WEIGHT_COLUMN))
-        grouped = self._by_group(select, self._weighted_part(of_row))
-        return _with(grouped, pairs, self._parts())
+        return self._of_weighted_pairs(self._parts(), groups, self._weighted_part(of_row))
+
+    def _of_weighted_pairs(self, pairs: exp.Select, most: int, total: Callable[[Term], exp.Expr]) -> exp.Select:
+        """The totals of each group from pairs of unit and group, with the weights of units of `most` pairs."""
+        name = exp.to_identifier("pairs")
+        select = select_from(exp.Table(this=name.copy()))
+        joined_weights(select, weights_by_unit(exp.Table(this=name.copy()), column(UNIT_COLUMN), most))
+        grouped = self._by_group(select, total)
+        cte = exp.CTE(this=pairs, alias=exp.TableAlias(this=name), materialized=True)  # read twice, computed once
+        grouped.set("with_", exp.With(expressions=[cte]))
+        return grouped
 
     def _parts(self) -> exp.Select:
         """The size and the sums of each unit, or of each pair of unit and group."""
@@ -245,11 +251,9 @@ class _Builder:
         values.set("distinct", exp.Distinct())
         if not self.weighted:
             return self._by_group(select_from(values), lambda _: exp.Count(this=exp.Star()))
-        pairs = exp.to_identifier("pairs")
-        select = select_from(exp.Table(this=pairs.copy()))
-        joined_weights(select, weights_by_unit(exp.Table(this=pairs.copy()), column(UNIT_COLUMN), self._bound.rows))
-        grouped = self._by_group(select, lambda _: none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))))
-        return _with(grouped, pairs, values)
+        return self._of_weighted_pairs(
+            values, self._bound.rows, lambda _: none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN)))
+        )
 
     def _selected(self) -> exp.Select:
         """How many units count for each private key; of a unit for no more keys than the selection allows for."""
@@ -265,7 +269,7 @@ class _Builder:
         """Sums over distinct values, of which a unit has at most as many as its bound, over all groups together."""
         values = self._values()
         names = [name for name, _ in self._summands.values()]
-        known = [exp.Not(this=exp.Is(this=column(name), expression=exp.Null())) for name in names]
+        known = [not_null(column(name)) for name in names]
         conditions: list[exp.Expr] = [exp.paren(exp.or_(*known, copy=False), copy=False)]
         if self._filters:
             conditions.append(column(self._filters.pop(next(iter(self._filters)))))
@@ -298,7 +302,7 @@ class _Builder:
         conditions = [c.copy() for c in (*self._query.where, *(g for key in keys.values() for g in key.guards))]
         for key in keys.values():
             if key.domain.private and not key.domain.null:
-                conditions.append(exp.Not(this=exp.Is(this=paren(key.code.copy()), expression=exp.Null())))
+                conditions.append(not_null(paren(key.code.copy())))
         carried: dict[str, exp.Expr] = {name: key.code.copy() for name, key in keys.items()}
         for text, name in self._filters.items():
             condition_ = self._conditions[text]
@@ -307,7 +311,7 @@ class _Builder:
         if self._rows.unit is not None:
             if self.weighted or self._of_unit or self._by_unit_values:
                 carried[UNIT_COLUMN] = self._unit()
-            conditions.append(exp.Not(this=exp.Is(this=self._unit(), expression=exp.Null())))
+            conditions.append(not_null(self._unit()))
         firsts = [s.steps[0] for _, s in self._summands.values()]
         read = self._read([*carried.values(), *firsts, *conditions], None)
         first = select_from(rows_sql(self._rows, read, self._tables))
@@ -336,7 +340,7 @@ class _Builder:
             return self._filtered(exp.Count(this=what), term)
         of_row: exp.Expr = column(WEIGHT_COLUMN)
         if value is not None:
-            of_row = case_when((exp.Not(this=exp.Is(this=value, expression=exp.Null())), of_row))
+            of_row = case_when((not_null(value), of_row))
         return none_is_zero(self._filtered(exp.Sum(this=of_row), term))
 
     def _total(self, value: exp.Expr, term: Term, weighted: bool) -> exp.Expr:
@@ -351,13 +355,6 @@ class _Builder:
         if condition is None:
             return aggregate
         return exp.Filter(this=aggregate, expression=exp.Where(this=condition.copy()))
-
-
-def _with(select: exp.Select, name: exp.Identifier, rows: exp.Select) -> exp.Select:
-    """The SELECT with rows that it reads twice under a name, computed once."""
-    cte = exp.CTE(this=rows, alias=exp.TableAlias(this=name), materialized=True)
-    select.set("with_", exp.With(expressions=[cte]))
-    return select
 
 
 def _counted(value: exp.Expr, term: Term) -> exp.Expr:

@@ -9,7 +9,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Grid
-from dpsql.expressions.literals import case_when, cast, decimal_sql, double_sql, func, named, paren
+from dpsql.expressions.literals import case_when, cast, decimal_sql, double_sql, func, named, not_null, paren
 from dpsql.policy import Table, Unit
 from dpsql.query import key_name
 from dpsql.rewrite.bound import RANK, UNIT_COLUMN, ranked
@@ -71,7 +71,7 @@ def _scan(form: Scan, wanted: list[str], tables: Tables) -> exp.Expr:
     chain = [form.table, *form.path]
     joins: list[exp.Join] = []
     for index, (child, parent) in enumerate(zip(chain, form.path, strict=False)):
-        key = child.unit.via if isinstance(child.unit, Unit) else None
+        key = child.via
         assert key is not None
         on = [
             exp.EQ(this=_of(f"t{index}", one), expression=_of(f"t{index + 1}", other))
@@ -199,10 +199,8 @@ def _with_keys(form: Chosen, wanted: list[str], unit_name: str, tables: Tables) 
     assert form.source.unit is not None
     unit = column(form.source.unit)
     codes = [code for code, _ in form.keys]
-    where = [*form.where, exp.Not(this=exp.Is(this=unit.copy(), expression=exp.Null()))]
-    where += [
-        exp.Not(this=exp.Is(this=paren(code.copy()), expression=exp.Null())) for code, null in form.keys if not null
-    ]
+    where = [*form.where, not_null(unit.copy())]
+    where += [not_null(paren(code.copy())) for code, null in form.keys if not null]
     columns: list[exp.Expr] = [column(name) for name in wanted]
     columns += [named(unit.copy(), unit_name), *(named(code.copy(), key_name(i)) for i, code in enumerate(codes))]
     read = columns_of([*columns, *where])
@@ -244,7 +242,7 @@ def _grouped(form: Grouped, wanted: list[str], tables: Tables) -> exp.Expr:
     carried = dict(form.keys)
     carried |= {_when(name): total.condition for name, total in totals.items() if total.condition is not None}
     unit = next(key for key in form.keys.values() if isinstance(key, exp.Column) and key.name in form.source.own)
-    where = [*form.where, exp.Not(this=exp.Is(this=unit.copy(), expression=exp.Null()))]
+    where = [*form.where, not_null(unit.copy())]
     read = columns_of([*carried.values(), *where, *(value.steps[0] for value in summands.values())])
     first = exp.Select(from_=exp.From(this=rows_sql(form.source, read, tables)))
     first.set("where", exp.Where(this=exp.and_(*(c.copy() for c in where), copy=False)))

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -85,17 +85,21 @@ def cpu(action: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def ratio(ours: Callable[[], object], raw: Callable[[], object]) -> float:
-    """Median CPU ratio of pairs in alternating order, after one warm-up of each."""
+def measured(ours: Callable[[], object], raw: Callable[[], object]) -> Iterator[tuple[float, float]]:
+    """CPU seconds of both, in pairs of alternating order, after one warm-up of each."""
     ours(), raw()
-    ratios = []
     for pair in range(PAIRS):
         if pair % 2:
-            a, b = cpu(ours), cpu(raw)
+            first = cpu(ours)
+            yield first, cpu(raw)
         else:
-            b, a = cpu(raw), cpu(ours)
-        ratios.append(a / b)
-    return statistics.median(ratios)
+            second = cpu(raw)
+            yield cpu(ours), second
+
+
+def ratio(ours: Callable[[], object], raw: Callable[[], object]) -> float:
+    """Median of the pairs' ratios."""
+    return statistics.median(a / b for a, b in measured(ours, raw))
 
 
 class Report:

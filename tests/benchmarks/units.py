@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from dpsql.engines.duckdb_sources.driver import CONFIG
 from dpsql.ledger import Ledger
-from tests.benchmarks.queries import PAIRS, Report, cpu, open_session, peak_kilobytes
+from tests.benchmarks.queries import Report, measured, open_session, peak_kilobytes
 
 ROWS = 5_000_000
 UNITS = 200_000
@@ -231,15 +231,8 @@ class Figure:
 
 
 def measure(ours: Callable[[], object], raw: Callable[[], object]) -> Figure:
-    """Pairs in alternating order, after one warm-up of each."""
-    ours(), raw()
-    pairs = []
-    for number in range(PAIRS):
-        if number % 2:
-            a, b = cpu(ours), cpu(raw)
-        else:
-            b, a = cpu(raw), cpu(ours)
-        pairs.append((b, a, a / b))
+    """See `Figure`."""
+    pairs = [(b, a, a / b) for a, b in measured(ours, raw)]
     return Figure(*(statistics.median(figures) for figures in zip(*pairs, strict=True)))
 
 

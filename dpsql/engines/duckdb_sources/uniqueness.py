@@ -16,7 +16,7 @@ from dpsql.engines.declared import quoted
 from dpsql.engines.duckdb_sources.catalogue import wrong
 from dpsql.engines.duckdb_sources.driver import read_source
 from dpsql.errors import PolicyError
-from dpsql.policy import Policy, Table, Unit
+from dpsql.policy import Policy, Table
 from dpsql.policy.problems import similar
 
 Guaranteed = Mapping[str, tuple[frozenset[str], ...]]
@@ -41,15 +41,15 @@ def check(
                 _check_columns(policy, table, key, types[own], "its primary_key", table.line)
                 if _repeats(connection, policy, table, relation(table), key):
                     raise _not_unique(policy, table, key)
-        elif isinstance(table.unit, Unit) and table.unit.via is not None:
-            above, key = table.unit.via.parent, frozenset(table.unit.via.parent_columns)
+        elif table.via is not None:
+            above, key = table.via.parent, frozenset(table.via.parent_columns)
             parent = policy.tables.get(above)
             # A policy tried table by table, see dpsql.cli.check, may lack the parent.
             if parent is None or any(name == above and unique <= key for name, unique in found):
                 continue
             _check_columns(policy, parent, key, types[above], f"the unit of {table.name}", table.line)
             if _repeats(connection, policy, parent, relation(parent), key):
-                raise _two_parents(policy, table, parent, table.unit.via.parent_columns)
+                raise _two_parents(policy, table, parent, table.via.parent_columns)
             found.add((above, key))
 
 
