@@ -130,6 +130,10 @@ SUBQUERIES = (
     "WHERE total > 0.5 * a",
     "WITH q AS (SELECT status AS s, AVG(total) * 0.5 AS a, COUNT(*) AS n FROM orders GROUP BY 1 HAVING COUNT(*) > 0) "
     "SELECT status, COUNT(*), SUM(total) FROM orders, q WHERE status = s AND total > a AND n > 0 GROUP BY status",
+    "WITH q(s, half) AS (SELECT status, AVG(total) * 0.5 FROM orders GROUP BY status) "
+    "SELECT COUNT(*) FROM orders JOIN q ON orders.status = q.s WHERE total > q.half",
+    "WITH q(k) AS (SELECT qty, 'x', COUNT(*) AS n FROM item GROUP BY qty) "
+    "SELECT SUM(qty) FROM item JOIN q AS z(a, x) ON qty = z.a AND n > 1",
     "SELECT SUM(qty) FROM item LEFT JOIN (SELECT qty AS k, COUNT(*) AS n FROM item GROUP BY qty) AS q ON k = qty "
     "WHERE n > 1 OR n IS NULL",
     "SELECT COUNT(*) FROM item i JOIN (SELECT qty, COUNT(*) FROM item GROUP BY qty) AS q(k, n) ON i.qty = q.k AND "

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from dpsql.analyze.relations import Derived, Private
+from dpsql.analyze.relations import Derived, Private, alias_columns, alias_name, renamed_columns
 from dpsql.expressions.literals import DOUBLE, sql_type
 from dpsql.names import output_name
 from dpsql.policy import Column, ColumnType, Kind
@@ -28,9 +28,12 @@ _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Liter
 
 
 def released_rows(
-    relation: Derived, releases: Sequence[ReleaseQuery], constants: list[Constant], alias: str
+    node: exp.Expr, relation: Derived, releases: Sequence[ReleaseQuery], constants: list[Constant]
 ) -> Private | None:
-    """The rows of a subquery that names a release's groups and numbers; None for any other. Adds the constant."""
+    """The rows of a subquery that names a release's groups and numbers; None for any other. Adds the constant.
+
+    `node` is what stands in FROM: it gives the rows a name, and perhaps the columns, as the CTE that it names may.
+    """
     tree = relation.tree if relation.definition is None else relation.definition.this
     select = tree.this if isinstance(tree, exp.Subquery) else tree
     index = direct_release(select) if isinstance(select, exp.Select) else None
@@ -39,26 +42,31 @@ def released_rows(
     release = releases[index]
     if release.cells > MAX_ROWS:
         return None
+    names = [(item.alias or output_name(item)).lower() for item in select.expressions]
+    for given in (relation.definition, node):
+        names = renamed_columns(node, names, alias_columns(given))
     types: dict[str, ColumnType] = {}
     keys: dict[str, str] = {}
-    for item in select.expressions:
-        name, found = (item.alias or output_name(item)).lower(), item.unalias()
+    columns: list[exp.Expr] = []
+    for place, (name, item) in enumerate(zip(names, select.expressions, strict=True)):
+        found = item.unalias()
         kind = _kind(found, release)
         if kind is not None and name not in types:
             types[name] = kind
+            columns.append(exp.column(f"c{place}", quoted=True))
             keys |= {found.name: name} if isinstance(found, exp.Column) else {}
     named = [key_name(i) for i in range(len(release.keys))]
     if not named or not all(name in keys for name in named):
         return None
     sql_types = {name: sql_type(kind) for name, kind in types.items()}
     form = Known(constant_name(len(constants)), sql_types, frozenset(keys[key] for key in named))
-    columns: list[exp.Expr] = [exp.column(c, quoted=True) for c in types]
-    source = exp.Subquery(this=select.copy(), alias=exp.TableAlias(this=exp.to_identifier("q", quoted=True)))
-    rows = exp.Select(expressions=columns, from_=exp.From(this=source))
+    places = [exp.to_identifier(f"c{place}", quoted=True) for place in range(len(names))]
+    q = exp.TableAlias(this=exp.to_identifier("q", quoted=True), columns=places)
+    rows = exp.Select(expressions=columns, from_=exp.From(this=exp.Subquery(this=select.copy(), alias=q)))
     sets = {column: _set(column, kind) for column, kind in types.items()}
-    places = tuple(list(types).index(key) for key in form.keys)
-    constants.append(Constant(form.name, rows, form.sql_type, form.fields, places))
-    return Private(known(form, sets), {c: exp.column(c, quoted=True) for c in types}, alias=alias)
+    key_places = tuple(list(types).index(key) for key in form.keys)
+    constants.append(Constant(form.name, rows, form.sql_type, form.fields, key_places))
+    return Private(known(form, sets), {c: exp.column(c, quoted=True) for c in types}, alias=alias_name(node))
 
 
 def _kind(node: exp.Expr, release: ReleaseQuery) -> ColumnType | None:

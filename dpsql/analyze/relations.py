@@ -112,6 +112,29 @@ def named_output(original: exp.Expr, new: exp.Expr) -> exp.Expr:
     return exp.alias_(new, output_name(original), quoted=True)
 
 
+def alias_columns(node: exp.Expr | None) -> list[str]:
+    """The names that an alias gives columns: q(a, b)."""
+    alias = None if node is None else node.args.get("alias")
+    return [column.name for column in alias.columns] if alias else []
+
+
+def alias_name(node: exp.Expr) -> str:
+    """What a table or subquery of FROM is called there; "" where it has no name."""
+    name = node.alias or (node.name.rpartition(".")[2] if isinstance(node, exp.Table) else "")
+    return check_name(node, name)
+
+
+def renamed_columns(node: exp.Expr, columns: list[str], names: list[str]) -> list[str]:
+    """The columns' names where an alias gives the first of them others."""
+    if len(names) > len(columns):
+        message = f"there are {len(names)} column names for {len(columns)} columns"
+        raise refuse(node, message, f"leave names out: the columns are {', '.join(columns)}")
+    new = [check_name(node, name) for name in names] + columns[len(names) :]
+    if names and len(set(new)) < len(new):
+        raise refuse(node, "a column name is given twice", "give each its own name")
+    return new
+
+
 def check_name(node: exp.Expr, name: str) -> str:
     """A name that an analyst gives, in lower case; refused where it begins as our own do."""
     if name.lower().startswith(RESERVED):

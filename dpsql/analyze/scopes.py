@@ -20,11 +20,14 @@ from dpsql.analyze.relations import (
     Private,
     Relation,
     Size,
+    alias_columns,
+    alias_name,
     check_limits,
     check_name,
     did_you_mean,
     named_output,
     rebuilt,
+    renamed_columns,
 )
 from dpsql.analyze.resolution import Scope
 from dpsql.analyze.subqueries import GROUPED, Subqueries
@@ -99,7 +102,7 @@ class Analyzer:
             if "." in name:
                 raise refuse(cte, f"the name {cte.alias} has a dot, as only tables of a schema do", "leave the dot out")
             relation = self.query(cte.this, env)
-            columns = [c.name for c in cte.args["alias"].columns]
+            columns = alias_columns(cte)
             if isinstance(relation, Private):
                 relation = self._renamed(cte, relation, columns)
             else:
@@ -218,10 +221,7 @@ class Analyzer:
         return replace(self._aliased_tree(node, relation.tree), public=public, definition=relation.definition)
 
     def _aliased_rows(self, node: exp.Expr, relation: Private) -> Private:
-        alias = node.args.get("alias")
-        name = node.alias or (node.name.rpartition(".")[2] if isinstance(node, exp.Table) else "")
-        renamed = self._renamed(node, relation, [c.name for c in alias.columns] if alias else [])
-        return replace(renamed, alias=check_name(node, name))
+        return replace(self._renamed(node, relation, alias_columns(node)), alias=alias_name(node))
 
     def _aliased_tree(self, node: exp.Expr, tree: exp.Expr) -> Derived:
         alias = node.args.get("alias")
@@ -235,15 +235,8 @@ class Analyzer:
         return Derived(tree)
 
     def _renamed(self, node: exp.Expr, relation: Private, names: list[str]) -> Private:
-        if not names:
-            return relation
-        if len(names) > len(relation.columns):
-            raise refuse(node, f"there are {len(names)} column names for {len(relation.columns)} columns")
-        kept = list(relation.columns)[len(names) :]
-        lowered = [check_name(node, n) for n in names] + kept
-        if len(set(lowered)) < len(lowered):
-            raise refuse(node, "a column name is given twice")
-        return replace(relation, columns=dict(zip(lowered, relation.columns.values(), strict=True)))
+        new = renamed_columns(node, list(relation.columns), names)
+        return replace(relation, columns=dict(zip(new, relation.columns.values(), strict=True)))
 
     def _table(self, node: exp.Table, env: Environment) -> Relation:
         self._only(node, "this alias")
@@ -401,11 +394,9 @@ class Analyzer:
         """Private rows, or a public table whose rows may be joined to them."""
         if isinstance(relation, Private):
             return relation
-        alias = str(node.args["alias"].name if node.args.get("alias") else "").lower()
-        released = None if relation.public else released_rows(relation, self.releases, self.constants, alias)
+        released = None if relation.public else released_rows(node, relation, self.releases, self.constants)
         if released is not None:
-            names = [c.name for c in node.args["alias"].columns] if node.args.get("alias") else []
-            return self._renamed(node, released, names)
+            return released
         if relation.public is None:
             private = next(source.rows for _, source in sources if isinstance(source, Private))
             raise refuse(

@@ -187,13 +187,23 @@ SELECT COUNT(*) FROM (SELECT age AS a, n AS a FROM people) AS q
 
 SELECT COUNT(*) FROM (SELECT age, n FROM people) AS q(a, a)
 --> 0A000 a column name is given twice
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: give each its own name
 --> at 29: age, n FROM people) AS q(a, a)
 
 SELECT COUNT(*) FROM (SELECT age FROM people) AS q(a, b)
 --> 0A000 there are 2 column names for 1 columns
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: leave names out: the columns are age
 --> at 29: age FROM people) AS q(a, b)
+
+SELECT COUNT(*) FROM people JOIN (SELECT age, COUNT(*) FROM people GROUP BY age) AS q(k, n, x) ON age = k
+--> 0A000 there are 3 column names for 2 columns
+--> hint: leave names out: the columns are age, count
+--> at 41: age, COUNT(*) FROM people GROU
+
+WITH q(k, n) AS (SELECT age, COUNT(*) FROM people GROUP BY age) SELECT COUNT(*) FROM people JOIN q ON people.age = q.age
+--> 0A000 the released groups q must be joined on the whole of its key, by plain equality of columns of the same type
+--> hint: write JOIN q ON q.k = …
+--> at 97: q ON people.age = q.age
 
 SELECT nosuch FROM cities
 --> 42703 column nosuch does not exist in this part of the query
