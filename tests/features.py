@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 from unittest import mock
 
 from sqlglot import exp
@@ -19,6 +19,7 @@ from sqlglot import exp
 import dpsql.parse
 import dpsql.session
 from dpsql import aggregates
+from dpsql.aggregates.aggregate import Basis
 from dpsql.analyze import scopes
 from dpsql.expressions import casts, compiler, dates
 from dpsql.expressions.narrowing import unparenthesised
@@ -26,6 +27,7 @@ from dpsql.plan import Plan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import Call, Key
 from dpsql.rewrite import outer
+from dpsql.rows import Chosen, Form, Join, Mark, Rows, Scan
 
 Feature = tuple[str, str]
 """A family and a name in it."""
@@ -54,6 +56,11 @@ ELSEWHERE: dict[Feature, str] = {
 }
 """Types that DuckDB's dialect reads as others: only other dialects have them."""
 _KIND_OF_KEY = "kind of group key"
+FORM = "form of a relation"
+UNITS = "units and private keys"
+OVER_NOISY_NUMBERS = frozenset({"function over noisy numbers", "node over noisy numbers", "SELECT part", "clause"})
+"""Families of what is done with numbers that are released already."""
+OF_GROUP_KEYS = frozenset({"group key", "part of a date in a group key", "truncation in a group key"})
 _LOST = frozenset("group_concat listagg mod position quantile_cont quantile_disc string_agg xor".split())
 """Functions whose names the parser forgets: they are looked for in the text, over noisy numbers alone."""
 
@@ -99,6 +106,7 @@ def required() -> frozenset[Feature]:
     found |= {("group key", kind.value) for kind in Kind} | {("group key", "NULL")}
     found |= {("function over noisy numbers", name) for name in outer.FUNCTIONS}
     found |= {("node over noisy numbers", name) for name in _names(outer._NODES)}
+    found |= {("basis", basis.name) for basis in Basis}
     found |= {("SELECT part", part) for part in scopes._SELECT_PARTS}
     found |= {("clause", clause.strip()) for line in CLAUSES.splitlines() for clause in line.split("|") if line.strip()}
     return frozenset(found - set(NEVER) - set(ELSEWHERE))
@@ -141,7 +149,9 @@ class Watch:
         words = {word.lower() for word in re.findall(r"\b(\w+) ?\(", sql)}
         found |= {("function over noisy numbers", word) for word in words & _LOST}
         for release in plan.releases:
-            found |= set(_of_release(release))
+            found |= set(_of_release(release)) | set(forms(release.query.rows)) | set(of_bases(release))
+            if release.selection is not None:  # whose rows are chosen when the inner queries are written
+                found.add((FORM, Chosen.__name__))
         found |= set(_of_outer(plan.outer))
         for tree in self.trees:
             found |= {("clause", clause) for clause in _clauses(tree)}
@@ -175,6 +185,52 @@ def watching() -> Iterator[Watch]:
     finally:
         for patch in patches:
             patch.stop()
+
+
+def forms(rows: Rows) -> Iterator[Feature]:
+    """What a relation is made of: its forms, with the variants of some."""
+    form = rows.form
+    yield FORM, type(form).__name__
+    match form:
+        case Scan() if form.path:
+            yield FORM, f"Scan along {len(form.path)} keys"
+        case Join():
+            yield FORM, f"{form.kind} Join with {'public' if form.right.bound is None else 'private'} rows"
+        case Mark():
+            word = "IN" if form.value is not None else "EXISTS"
+            yield FORM, f"{word} {'public' if form.right.bound is None else 'private'}"
+    for name in ("source", "left", "right"):
+        if hasattr(form, name):
+            yield from forms(getattr(form, name))
+    for branch in getattr(form, "branches", ()):
+        yield from forms(branch)
+
+
+def of_bases(release: ReleasePlan) -> Iterator[Feature]:
+    """From which noisy sums the numbers come, and whose values they count."""
+    for basis in release.bases:
+        yield "basis", basis.basis.name
+        if basis.measure.by_unit:
+            yield UNITS, "units" if basis.measure.of_unit else "distinct values of units"
+    if release.selection is not None:
+        private, keys = len(release.query.private_keys), len(release.query.keys)
+        yield UNITS, "several private keys" if private > 1 else "a private key"
+        if private < keys:
+            yield UNITS, "private keys beside public ones"
+
+
+def required_of_units() -> frozenset[Feature]:
+    """What only rows of units have, and private keys."""
+    names = ("units", "distinct values of units", "a private key", "several private keys")
+    return required_forms() | {(UNITS, name) for name in (*names, "private keys beside public ones")}
+
+
+def required_forms() -> frozenset[Feature]:
+    """Every form of a relation over private rows. IN over units is an equality of units: no IN over private rows."""
+    kinds = {form.__name__ for form in get_args(Form)}
+    kinds |= {f"{kind} Join with {side} rows" for kind in ("inner", "left") for side in ("public", "private")}
+    kinds |= {"Scan along 1 keys", "Scan along 2 keys", "IN public", "EXISTS public", "EXISTS private"}
+    return frozenset((FORM, kind) for kind in kinds)
 
 
 def kinds_of_keys(plan: Plan) -> set[Feature]:

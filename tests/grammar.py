@@ -6,14 +6,14 @@ every node class of `dpsql.expressions.supported()` is itself a test, so a new h
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from random import Random
 
 from hypothesis import strategies as st
 
 from dpsql import aggregates
+from dpsql.audit.expressions import LITERALS, Expressions, templates
+from dpsql.audit.statements import Aggregate, Statement
 from dpsql.expressions import dates
 
 TABLES = """  t:
@@ -110,89 +110,7 @@ LEAVES: dict[str, tuple[str, ...]] = {
     "text": ("city", "tier", "note"),
     "date": ("d", "d", "dn"),
     "ts": ("ts", "ts", "tn"),
-    "ilit": ("0", "1", "2", "7", "-3", "100", "1000000000000", "9223372036854775808"),
-    "nlit": ("0", "1.5", "-2", "105", "1e3", "0.25", "3", "'5'"),
-    "tlit": ("'A'", "'b'", "''", "'é'", "'x''y'", "'7'"),
-    "dlit": ("DATE '2020-01-15'", "DATE '2019-12-31'", "CURRENT_DATE", "DATE '0002-01-01'"),
-    "tlit2": ("TIMESTAMP '2020-01-02 00:00:00'", "TIMESTAMP '2020-01-01 12:30:00.5'"),
-}
-GROUPS = {
-    "num": ("int", "int", "dbl", "dec"),
-    "day": ("date", "ts"),
-    "any": ("int", "dbl", "dec", "bool", "text", "date", "ts"),
-}
-
-_TEXT = {
-    "int": """
-        {int} + {int} | {int} - {int} | {int} * {int} | -{int} | {int} // {int} | {int} // {ilit} | {int} % {int}
-        {int} % {ilit} | ABS({int}) | SIGN({num}) | CASE WHEN {bool} THEN {int} ELSE {int} END
-        CASE WHEN {bool} THEN {int} END | CASE {int} WHEN {ilit} THEN {int} ELSE {int} END
-        CASE WHEN {bool} THEN {int} WHEN {bool} THEN {ilit} ELSE {int} END
-        IF({bool}, {int}, {ilit}) | COALESCE({int}, {int}) | COALESCE(NULL, {int}, {ilit}) | NULLIF({int}, {ilit})
-        GREATEST({int}, {int}) | LEAST({int}, {ilit}) | LEAST(GREATEST({int}, 0), 50)
-        CAST({dbl} AS INTEGER) | CAST({int} AS BIGINT) | CAST({dec} AS BIGINT) | CAST({num} AS SMALLINT)
-        CAST({num} AS TINYINT) | CAST({bool} AS INTEGER) | CAST({text} AS BIGINT) | TRY_CAST({text} AS INTEGER)
-        EXTRACT(YEAR FROM {day}) | EXTRACT(DOW FROM {day}) | EXTRACT(ISODOW FROM {day}) | YEAR({day}) | QUARTER({day})
-        MONTH({day}) | WEEK({day}) | DAY({day}) | DAYOFMONTH({day}) | DAYOFWEEK({day}) | DAYOFYEAR({day}) | HOUR({ts})
-        MINUTE({ts}) | SECOND({ts}) | EXTRACT(HOUR FROM {date}) | DATE_PART('month', {day})
-        DATE_DIFF('day', {day}, {day}) | DATE_DIFF('month', {day}, {day}) | DATE_DIFF('year', {day}, {dlit})
-        DATE_DIFF('quarter', {day}, {day}) | DATEPART('dow', {day})
-        {date} - {date} | LENGTH({text}) | ({int})
-    """,
-    "dbl": """
-        {num} / {num} | {num} / {ilit} | {dbl} + {num} | {dbl} - {num} | {dbl} * {num} | -{dbl} | ROUND({num})
-        ROUND({num}, 1) | ROUND({num}, -2) | ROUND_EVEN({num}, 0) | ROUNDBANKERS({num}, 0)
-        FLOOR({num}) | CEIL({num}) | TRUNC({num}) | SQRT({num}) | LN({num})
-        CLIP({num}, 0, 100) | CLIP({dbl}, -2.5, 1e3) | LOG({num}) | LOG2({num}) | LOG10({num}) | LOG(3, {num})
-        EXP({num}) | POWER({num}, 2) | POW({num}, 3) | ABS({dbl}) | CASE WHEN {bool} THEN {dbl} ELSE {int} END
-        COALESCE({dbl}, {nlit}) | NULLIF({dbl}, 0.5) | LEAST(GREATEST({num}, 0), 100) | GREATEST({dbl}, {num})
-        CAST({int} AS DOUBLE) | CAST({dbl} AS DOUBLE) | CAST({dec} AS DOUBLE) | CAST({bool} AS DOUBLE)
-        CAST({num} AS FLOAT) | TRY_CAST({text} AS DOUBLE) | {dbl} * 0.2 | FLOOR({num} / 10)
-        LEAST(GREATEST({num} / {num}, -5), 5)
-    """,
-    "dec": """
-        {dec} + {dec} | {dec} - {int} | {dec} * {dec} | -{dec} | ABS({dec}) | {dec} * 1.25 | {int} + 0.5
-        CASE WHEN {bool} THEN {dec} ELSE 0 END | COALESCE({dec}, {int}) | CAST({num} AS DECIMAL(10, 2))
-        CLIP({dec}, -1.5, 60)
-        CAST({num} AS DECIMAL(4, 3)) | CAST({num} AS DECIMAL) | LEAST({dec}, 3.14159) | NULLIF({dec}, 0)
-    """,
-    "bool": """
-        {num} = {num} | {num} <> {nlit} | {num} < {nlit} | {num} <= {num} | {num} > {nlit} | {num} >= {num}
-        {nlit} < {num} | {num} * 2 >= {nlit} | {num} + 1 < {nlit} | 10 - {num} > {nlit} | {num} / 2 <= {nlit}
-        {text} = {tlit} | {text} <> {tlit} | {text} < {tlit} | {text} = {text} | {date} < {dlit} | {day} >= {dlit}
-        {day} = {dlit} | {ts} > {tlit2} | {day} < {tlit2} | {date} < '2020-02-01' | {bool} = {bool} | {bool} = TRUE
-        {num} BETWEEN {nlit} AND {nlit} | {num} NOT BETWEEN 1 AND 5 | {int} BETWEEN {int} AND {int}
-        {day} BETWEEN {dlit} AND {dlit} | {num} IN ({nlit}, {nlit}) | {num} NOT IN (1, 2, {nlit}) | {int} IN (1, NULL)
-        {text} IN ({tlit}, {tlit}) | {date} IN ({dlit}) | {any} IS NULL | {any} IS NOT NULL | {bool} IS TRUE
-        {bool} IS NOT FALSE | {num} IS NOT DISTINCT FROM {nlit} | {text} IS DISTINCT FROM {tlit} | {bool} AND {bool}
-        {bool} OR {bool} | NOT {bool} | ({bool} AND {bool}) OR {bool} | STARTS_WITH({text}, {tlit})
-        ENDS_WITH({text}, {tlit}) | CONTAINS({text}, {text}) | {text} LIKE 'a%' | {text} NOT LIKE '%b_%'
-        {text} ILIKE 'A%'
-        CAST({int} AS BOOLEAN) | CAST({dbl} AS BOOLEAN) | CAST({dec} AS BOOLEAN) | CAST({bool} AS BOOLEAN)
-        CASE WHEN {bool} THEN {bool} ELSE {bool} END | COALESCE({bool}, FALSE) | TRUE | FALSE
-        {num} > NULL | NOT ({num} > {nlit} OR {num} < {nlit})
-    """,
-    "text": """
-        LOWER({text}) | UPPER({text}) | TRIM({text}) | SUBSTRING({text}, 2, 3) | SUBSTR({text}, 2) | LEFT({text}, 2)
-        RIGHT({text}, 1) | CASE WHEN {bool} THEN {tlit} ELSE {text} END | CASE WHEN {bool} THEN {tlit} ELSE {tlit} END
-        STRFTIME({day}, '%Y-%m') | STRFTIME({ts}, '%H:%M') | COALESCE({text}, {tlit}) | NULLIF({text}, {tlit})
-        CAST({text} AS VARCHAR)
-    """,
-    "date": """
-        DATE_TRUNC('month', DATE '2020-01-15') | DATE_TRUNC('month', {date})
-        DATE_TRUNC('week', {date}) | DATE_TRUNC('year', {date})
-        {date} + 3 | {date} - 40
-        CAST({date} + INTERVAL 3 DAY AS DATE) | CAST({ts} AS DATE) | CAST({date} AS DATE) | CAST({text} AS DATE)
-        COALESCE({date}, {dlit})
-        CASE WHEN {bool} THEN {date} ELSE {dlit} END | GREATEST({date}, {dlit}) | LEAST({date}, {date}) | CURRENT_DATE
-        DATE '2020-01-01' + INTERVAL 1 MONTH | CAST({date} - INTERVAL 2 MONTH AS DATE)
-    """,
-    "ts": """
-        DATE_TRUNC('hour', {ts}) | DATE_TRUNC('day', {ts}) | DATE_TRUNC('quarter', {ts}) | DATE_TRUNC('minute', {ts})
-        {ts} - INTERVAL 1 MONTH | {ts} + INTERVAL 5 DAY | {day} + INTERVAL 2 WEEK | {ts} - INTERVAL 1 QUARTER
-        {date} + INTERVAL '1' YEAR | CAST({ts} AS TIMESTAMP) | CAST({date} AS TIMESTAMP) | CAST({text} AS TIMESTAMP)
-        COALESCE({ts}, {tlit2}) | GREATEST({ts}, {tlit2})
-    """,
+    **LITERALS,
 }
 KEYS = (
     "k", "n", "m", "b", "bn", "city", "d", "s", "n // 3", "(n // 2) * 2", "n % 4", "FLOOR(n / 2)", "FLOOR(x / 1000)",
@@ -211,88 +129,17 @@ KEYS = (
     *(f"EXTRACT({part.upper()} FROM {'ts' if part in ('hour', 'minute', 'second') else 'd'})" for part in dates._PARTS),
 )  # fmt: skip
 
+PRODUCTIONS = templates()
 AGGREGATES = tuple(name.upper() for name in aggregates.found())
-PLAIN_NAMES = {"VAR": "VAR_SAMP", "STD": "STDDEV_SAMP"}
-"""Names of aggregates that DuckDB doesn't know."""
-
-
-def productions() -> dict[str, tuple[str, ...]]:
-    """Result type to templates."""
-    return {
-        kind: tuple(p.strip() for line in text.splitlines() for p in line.split(" | ") if p.strip())
-        for kind, text in _TEXT.items()
-    }
-
-
-_PRODUCTIONS = productions()
-_SLOT = re.compile(r"\{(\w+)\}")
 
 
 def expression(random: Random, kind: str, depth: int) -> str:
     """A random expression; parenthesised unless it is a leaf."""
-    kind = random.choice(GROUPS[kind]) if kind in GROUPS else kind
-    if depth <= 0 or kind not in _PRODUCTIONS or random.random() < 0.25:
-        return random.choice(LEAVES[kind])
-    return "(" + fill(random, random.choice(_PRODUCTIONS[kind]), depth - 1) + ")"
+    return Expressions(random, LEAVES).expression(kind, depth)
 
 
 def fill(random: Random, template: str, depth: int) -> str:
-    return _SLOT.sub(lambda slot: expression(random, slot[1], depth), template)
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """One aggregate call: COUNT with no argument counts rows."""
-
-    function: str
-    argument: str | None = None
-    filter: str | None = None
-    distinct: bool = False
-
-    def sql(self, plain: bool = False) -> str:
-        """As sent; or, `plain`, as DuckDB is asked: NaN counts as NULL, infinities too where numbers are added."""
-        argument = "*" if self.argument is None else self.argument
-        if plain and self.argument is not None and not self.function.endswith("IF"):
-            counted = f"TRY_CAST({argument} AS DOUBLE) IS DISTINCT FROM 'NaN'"
-            added = f"ISFINITE(TRY_CAST({argument} AS DOUBLE))"
-            argument = f"CASE WHEN {counted if self.function == 'COUNT' else added} THEN {argument} END"
-        condition = "" if self.filter is None else f" FILTER (WHERE {self.filter})"
-        function = PLAIN_NAMES.get(self.function, self.function) if plain else self.function
-        return f"{function}({'DISTINCT ' * self.distinct}{argument}){condition}"
-
-
-@dataclass(frozen=True)
-class Statement:
-    """SELECT keys, aggregates FROM source WHERE … GROUP BY keys, and what is done with its rows.
-
-    grouping  how GROUP BY names the keys: one of GROUPINGS
-
-    As DuckDB is asked, `plain`, a cast that doesn't fit gives NULL and FLOAT is DOUBLE: both documented.
-    """
-
-    keys: tuple[str, ...]
-    aggregates: tuple[Aggregate, ...]
-    where: str | None = None
-    source: str = "t"
-    start: str = ""
-    tail: str = ""
-    grouping: str = "expressions"
-
-    def sql(self, plain: bool = False) -> str:
-        items = [f"{key} AS g{i}" for i, key in enumerate(self.keys)]
-        items += [f"{call.sql(plain)} AS a{i}" for i, call in enumerate(self.aggregates)]
-        where = "" if self.where is None else f" WHERE {self.where}"
-        named = {
-            "expressions": self.keys,
-            "aliases": tuple(f"g{i}" for i in range(len(self.keys))),
-            "ordinals": tuple(str(i + 1) for i in range(len(self.keys))),
-            "all": ("ALL",),
-        }
-        group = " GROUP BY " + ", ".join(named[self.grouping]) if self.keys else ""
-        text = f"{self.start}SELECT {', '.join(items)} FROM {self.source}{where}{group}{'' if plain else self.tail}"
-        if not plain:
-            return text
-        return re.sub(r"(?<!TRY_)CAST\(", "TRY_CAST(", text).replace(" AS FLOAT)", " AS DOUBLE)")
+    return Expressions(random, LEAVES).fill(template, depth)
 
 
 def statement(random: Random, *, tails: bool = True) -> Statement:
@@ -333,7 +180,7 @@ def _aggregate(random: Random, depth: int, shared: str) -> Aggregate:
 
 Piece = tuple[str, str]
 """A result type and a template of that type."""
-PIECES: tuple[Piece, ...] = tuple((kind, template) for kind, found in _PRODUCTIONS.items() for template in found)
+PIECES: tuple[Piece, ...] = tuple((kind, template) for kind, found in PRODUCTIONS.items() for template in found)
 _NUMBERS = ("SUM", "AVG", *AGGREGATES, "VAR_SAMP", "STDDEV_SAMP", "MEAN", "VAR", "STD")
 _CLIPS = ("LEAST(GREATEST({}, -5), 20)", "LEAST(GREATEST({}, 100), 110)", "GREATEST(LEAST({}, 1e4), -50)", "{}")
 _TOLD = {
@@ -373,7 +220,7 @@ def telling_statement(random: Random, size: int) -> Statement:
 
 
 def _condition(random: Random) -> str:
-    return fill(random, random.choice(_PRODUCTIONS["bool"]), 0)
+    return fill(random, random.choice(PRODUCTIONS["bool"]), 0)
 
 
 _WAYS = tuple((name, how) for name in _NUMBERS for how in ("", "", "", "DISTINCT", "FILTER"))

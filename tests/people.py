@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from tests.harness import Bench, Run, bench, make_policy, realised_loss, record
+from dpsql.audit.replay import Run, realised_loss, record
+from tests.harness import Bench, bench, make_policy
 
 UNIQUE = {"customer": (frozenset({"cust"}),)}
 """What an engine says that keeps one row of a customer."""

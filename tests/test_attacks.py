@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from dpsql import postprocess
+from dpsql.audit.replay import RecordingNoise, realised_loss, record
 from dpsql.errors import Cancelled, Error, MissingBounds, PolicyError
 from dpsql.policy import load
 from dpsql.release import narrowest
 from dpsql.session import Session, open_session
 from dpsql.valueset import Interval
 from tests import grammar
-from tests.harness import RecordingNoise, ZeroNoise, bench, make_policy, realised_loss, record
+from tests.harness import ZeroNoise, bench, make_policy
 
 BIG = "1e9"
 

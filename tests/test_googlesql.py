@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import pytest
 
+from dpsql.audit.replay import RecordingNoise, realised_loss, record
 from dpsql.errors import Error, InvalidParameter
 from tests import grammar
-from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, make_policy, realised_loss, record
+from tests.harness import Bench, ZeroNoise, bench, make_policy
 
 DIALECTS = ("duckdb", "postgres", "bigquery", "spark")
 ROWS = [{"k": "1", "n": "7", "big": "-50"}, {"k": "2", "n": "3", "big": "40"}, {"k": "1", "n": "9", "big": "NULL"}]

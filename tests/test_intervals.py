@@ -10,13 +10,14 @@ from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Basis, Grid
 from dpsql.aggregates.avg import AGGREGATE as AVG
+from dpsql.audit.replay import RecordingNoise, record
 from dpsql.errors import Error
 from dpsql.expressions.compiler import Typed
 from dpsql.policy import ColumnType, Kind
 from dpsql.privacy.noise import SystemNoise
 from dpsql.valueset import Interval, ValueSet
 from tests import grammar
-from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, make_policy, record
+from tests.harness import Bench, ZeroNoise, bench, make_policy
 from tests.seeded import SeededBytes
 
 

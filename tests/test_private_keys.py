@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 
 import dpsql
+from dpsql.audit.replay import Draw, RecordingNoise
 from dpsql.cli import main
 from dpsql.errors import Error
 from dpsql.policy import Policy
 from dpsql.privacy.key_selection import KeySelection
 from dpsql.privacy.noise import SystemNoise
 from tests.chisquare import chi_square
-from tests.harness import Bench, Draw, RecordingNoise, ZeroNoise, bench, make_policy
+from tests.harness import Bench, ZeroNoise, bench, make_policy
 from tests.people import PUBLIC, TABLES, TYPES, Database, person, set_database, strays, united
 from tests.seeded import SeededBytes
 

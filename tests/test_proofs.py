@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from sqlglot import parse_one
 
+from dpsql.audit.replay import RecordingNoise, Run, record
 from dpsql.errors import Error
 from dpsql.plan import BasisPlan
-from tests.harness import Bench, MemoryEngine, RecordingNoise, Run, ZeroNoise, bench, make_policy, record
+from tests.harness import Bench, MemoryEngine, ZeroNoise, bench, make_policy
 from tests.people import (
     UNIQUE,
     Database,

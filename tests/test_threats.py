@@ -20,22 +20,12 @@ import duckdb
 import pytest
 from sqlglot import exp, parse_one
 
+from dpsql.audit.replay import RecordingNoise, Run, realised_loss, record
 from dpsql.errors import Error, InvalidParameter
 from dpsql.policy import Policy
 from dpsql.privacy.noise import SystemNoise
 from tests import cases
-from tests.harness import (
-    Bench,
-    DataTouched,
-    ForbiddenEngine,
-    RecordingNoise,
-    Run,
-    ZeroNoise,
-    bench,
-    make_policy,
-    realised_loss,
-    record,
-)
+from tests.harness import Bench, DataTouched, ForbiddenEngine, ZeroNoise, bench, make_policy
 from tests.seeded import SeededBytes
 from tests.test_refused import PUBLIC as CITIES
 from tests.test_refused import TABLES
@@ -296,7 +286,7 @@ def test_a_row_moves_a_long_sum_by_its_own_steps() -> None:
     made.engine.connection.execute("INSERT INTO t SELECT 0.1 FROM range(100000)")
     sql = "SELECT SUM(x) FROM t"
     before = record(made, sql)
-    made.engine.add_rows("t", [["0.1"]])
+    made.engine.insert("t", [["0.1"]])
     after = record(made, sql)
     (basis,) = made.session.plan(sql, epsilon=1).plan.releases[0].bases
     assert moved((before, after)) == [round(Fraction(1, 10) / basis.grid.grain)]
@@ -658,9 +648,11 @@ def test_a_difference_of_two_answers_has_the_noise_of_both() -> None:
 
 
 def test_no_module_has_another_source_of_randomness() -> None:
-    """`random` and `numpy.random` are nowhere, and os.urandom is read in one place."""
+    """`random` and `numpy.random` are nowhere but where an audit makes rows up; os.urandom is read in one place."""
     readers = set()
     for path in (TESTS.parent / "dpsql").rglob("*.py"):
+        if path.relative_to(TESTS.parent).as_posix() == "dpsql/audit/chance.py":
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = {alias.name for alias in node.names} | {getattr(node, "module", None) or ""}

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsql.audit.replay import RecordingNoise, record
 from dpsql.errors import Error, InternalError
 from dpsql.release import NoisyRows
-from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, examples, make_policy, record
+from tests.harness import Bench, ZeroNoise, bench, examples, make_policy
 from tests.people import PUBLIC, TABLES, TYPES, UNIQUE, compare_neighbours, people, person, set_database, strays, united
 
 STATEMENTS = (

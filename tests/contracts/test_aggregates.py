@@ -13,12 +13,13 @@ import sqlglot
 
 from dpsql import aggregates
 from dpsql.aggregates.aggregate import INDEXED, Basis, Grid, Way
+from dpsql.audit.replay import RecordingNoise, realised_loss, record
 from dpsql.expressions.compiler import Typed
 from dpsql.policy import ColumnType, Kind
 from dpsql.privacy.noise import SystemNoise
 from dpsql.privacy.sensitivity import joint_bound
 from dpsql.valueset import Interval, ValueSet
-from tests.harness import Bench, RecordingNoise, ZeroNoise, bench, make_policy, realised_loss, record
+from tests.harness import Bench, ZeroNoise, bench, make_policy
 from tests.seeded import SeededBytes
 
 pytestmark = pytest.mark.slow

@@ -1,0 +1,206 @@
+"""Record and replay: a statement on neighbouring databases, with what the mechanisms give frozen.
+
+Everything that can be seen or measured from outside must be the same byte for byte: the SQL that ran, the parameters of
+each draw of noise, names, types, rows and order of the answer. The exact integers that met the noise may differ by no
+more than the charge pays for. One run on each side finds what thousands of samples would miss. (The idea is that of
+the tool Re:cord-play, which replays the randomness.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsql.engines.exact_rows import ExactRows
+from dpsql.engines.twin import TwinEngine
+from dpsql.plan import BasisPlan, Plan, ReleasePlan
+from dpsql.release import _part
+from dpsql.result import Result
+from dpsql.rewrite.inner import Inner
+
+
+class Violated(AssertionError):
+    """A unit changed more than was paid for: one sentence."""
+
+
+# ---------------------------------------------------------------------------------------------- noise
+
+
+@dataclass(slots=True)
+class Draw:
+    """One call of the mechanism: its parameters and the exact integers that met the noise."""
+
+    scale: Fraction
+    size: int
+    exact: list[int] = field(default_factory=list)
+
+
+class _Probe(np.ndarray[Any, np.dtype[np.int64]]):
+    """An array of noise that sees what it is added to, and answers with a sum that doesn't depend on it."""
+
+    draw: Draw | None = None
+    frozen: npt.NDArray[np.int64] | None = None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.draw = getattr(source, "draw", None)
+        self.frozen = getattr(source, "frozen", None)
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> Any:
+        plain = [np.asarray(x) if isinstance(x, np.ndarray) else x for x in inputs]
+        if ufunc is np.add and method == "__call__":
+            draw, frozen = self.draw, self.frozen
+            assert draw is not None and frozen is not None
+            if draw.exact:
+                raise Violated("one draw of noise was used for two sums")
+            other = next(p for p, x in zip(plain, inputs, strict=True) if not isinstance(x, _Probe))
+            draw.exact = [int(v) for v in other]
+            assert len(draw.exact) == draw.size
+            return frozen
+        return getattr(ufunc, method)(*plain, **options)
+
+
+class RecordingNoise:
+    """Records each draw, and freezes the noisy sums: they are the same whatever the exact ones are.
+
+    So everything that happens after the noise must come out byte for byte the same on neighbouring databases.
+    """
+
+    def __init__(self) -> None:
+        self.draws: list[Draw] = []
+
+    def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
+        draw = Draw(scale, size)
+        self.draws.append(draw)
+        probe = np.zeros(size, dtype=np.int64).view(_Probe)
+        probe.draw = draw
+        probe.frozen = (np.arange(size, dtype=np.int64) * 7919 + 104_729 * len(self.draws)) % 97 - 11
+        return probe
+
+    def truncated(self, scale: Fraction, bound: int, size: int) -> npt.NDArray[np.int64]:
+        raise NotImplementedError("which keys there are depends on the rows: see `selected_by`")
+
+
+# ---------------------------------------------------------------------------------------------- recording
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything that one execution shows or does."""
+
+    sql: tuple[str, ...]
+    draws: tuple[Draw, ...]
+    answer: str
+
+
+class Asks(Protocol):
+    """Answers a statement over the rows that the twin has now."""
+
+    def ask(self, sql: str, epsilon: object = 1) -> Result: ...
+
+    @property
+    def engine(self) -> TwinEngine: ...
+
+    @property
+    def noise(self) -> Any: ...
+
+
+def record(made: Asks, sql: str, epsilon: object = 1) -> Run:
+    """Execute a statement with the recording noise."""
+    made.engine.executed.clear()
+    made.noise.draws.clear()
+    result = made.ask(sql, epsilon)
+    return Run(tuple(made.engine.executed), tuple(made.noise.draws), repr((result.columns, result.rows)))
+
+
+def bases_of(plan: Plan) -> list[BasisPlan]:
+    """The bases in the order in which they are released."""
+    return [release.bases[i] for release in plan.releases for bases in release.passes for i in bases]
+
+
+def realised_loss(plan: Plan, one: Run, other: Run) -> Fraction:
+    """The privacy loss between two runs: Σ |difference of the exact sums| / scale. Checks basis by basis.
+
+    Raises Violated.
+    """
+    draws = iter(zip(one.draws, other.draws, strict=True))
+    total = Fraction(0)
+    for basis in bases_of(plan):
+        moved = Fraction(0)
+        for part in basis.parts:
+            a, b = next(draws)
+            if not (a.scale, a.size) == (b.scale, b.size) == (basis.scale(part), a.size):
+                raise Violated(f"noise of scale {a.scale} was drawn where the plan says {basis.scale(part)}")
+            moved += sum(abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)) / a.scale
+        if moved > basis.epsilon:
+            raise Violated(f"one unit moved a basis by {float(moved / basis.epsilon):.3g} of its bound")
+        total += moved
+    if next(draws, None) is not None:
+        raise Violated("more noise was drawn than the plan says")
+    return total
+
+
+def compare(plan: Plan, without: Run, with_victim: Run) -> Fraction:
+    """The privacy loss that two runs of a statement without private keys show. Raises Violated."""
+    if with_victim.sql != without.sql:
+        raise Violated("what the engine is asked depends on the rows of one unit")
+    if with_victim.answer != without.answer:
+        raise Violated("the answer shows the rows of one unit apart from the noisy numbers")
+    loss = realised_loss(plan, without, with_victim)
+    if loss > plan.charge.epsilon:
+        raise Violated(f"the loss is {float(loss):.6g} of {float(plan.charge.epsilon):.6g} that are charged")
+    return loss
+
+
+# ---------------------------------------------------------------------------------------------- private keys
+
+
+def selected_by(plan: Plan, inner: Sequence[tuple[Inner, ...]]) -> tuple[tuple[ReleasePlan, tuple[Inner, ...]], ...]:
+    """The releases that select private keys, with their queries; but for those that need numbers of others first."""
+    found = zip(plan.releases, inner, strict=True)
+    return tuple((r, q) for r, q in found if r.selection is not None and not any(i.constants for i in q))
+
+
+def read(engine: TwinEngine, queries: Sequence[Inner]) -> list[ExactRows]:
+    """What the inner queries of a release give over the rows that the twin has now."""
+    with engine.transaction() as transaction:
+        return [transaction.fetch(i.sql, i.keys, i.sums, i.counts, {}) for i in queries]
+
+
+def compare_selected(
+    release: ReleasePlan, queries: Sequence[Inner], without: Sequence[ExactRows], with_victim: Sequence[ExactRows]
+) -> Fraction:
+    """The privacy loss of the sums of a release with private keys, whichever keys are selected.
+
+    A unit counts for at most so many keys, for one each: what the threshold is made for (`KeySelection`). The other
+    sums move within their bounds over all keys together. Raises Violated.
+    """
+    assert release.selection is not None
+    units, more = (_by_key(rows[0], rows[0].sums[0]) for rows in (without, with_victim))
+    moved = [more.get(key, 0) - units.get(key, 0) for key in more | units]
+    if not set(moved) <= {0, 1} or sum(moved) > release.selection.groups:
+        raise Violated(f"one unit counts for {sum(map(abs, moved))} keys, and {release.selection.groups} were declared")
+    total = sum(map(abs, moved)) / release.selection.scale
+    for bases, inner, one, other in list(zip(release.passes, queries, without, with_victim, strict=True))[1:]:
+        for basis in (release.bases[i] for i in bases):
+            loss = Fraction(0)
+            for part in basis.parts:
+                a, b = (_by_key(rows, _part(part, basis, rows, inner)) for rows in (one, other))
+                loss += sum(abs(a.get(key, 0) - b.get(key, 0)) for key in a | b) / basis.scale(part)
+            if loss > basis.epsilon:
+                raise Violated(f"one unit moved a basis by {float(loss / basis.epsilon):.3g} of its bound")
+            total += loss
+    return total
+
+
+def _by_key(rows: ExactRows, sums: npt.NDArray[Any]) -> dict[object, int]:
+    keys: Iterator[object] = zip(*(key.tolist() for key in rows.keys), strict=True)
+    listed = list(keys)
+    found = dict(zip(listed, map(int, sums), strict=True))
+    if len(found) != len(listed):
+        raise Violated("a key came twice")
+    return found

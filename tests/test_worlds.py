@@ -1,0 +1,225 @@
+"""The main proof: generated statements over generated policies, on neighbouring databases.
+
+Schemas, units, keys, bounds, physical types, rows, victims and statements are all made up. Everything that the product
+accepts over private rows, found by scan, is used in several of them, or the test fails: so what is new is covered too.
+
+    python -m tests.test_worlds WORLD INDEX 'SQL'
+
+runs one case again, as a failure prints it. With --hypothesis-profile=nightly there are 20,000 statements, new ones
+each time.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from dpsql import release
+from dpsql.audit.laboratory import Laboratory
+from dpsql.audit.replay import Violated
+from dpsql.audit.statements import Statement, Statements
+from dpsql.errors import Error
+from dpsql.rewrite import inner
+from dpsql.session import Compiled
+from tests import features
+from tests.compare import Differs, same_groups
+from tests.features import Feature
+from tests.guided import Counts, Even
+from tests.harness import ZeroNoise, examples
+from tests.worlds import World
+
+CHUNKS = 2
+STATEMENTS = 120
+"""Statements of each chunk, compared on several pairs of databases."""
+EACH = 8
+"""Statements of one world."""
+MEANT = 100
+"""Statements of each chunk, compared with DuckDB."""
+QUOTA = 1
+"""In how many statements of each chunk every feature is used."""
+NO_NOISE = 10**9
+ACCEPTED = 0.6
+
+
+def laboratory(world: int, noise: Any = None) -> Laboratory:
+    random = Random(world)
+    made = World(world)
+    return Laboratory(made.policy(), random, noise, enforced=random.random() < 0.5, declared=noise is not None)
+
+
+def wanted() -> frozenset[Feature]:
+    """All that statements over private rows may use, but for sorts of group keys: test_record_replay has those."""
+    private = {f for f in features.required() if f[0] not in features.OVER_NOISY_NUMBERS | features.OF_GROUP_KEYS}
+    return frozenset(private) | features.required_of_units()
+
+
+def replay(made: Laboratory, world: int, index: int, sql: str) -> Compiled | None:
+    """Compare a statement's answers over databases with and without each of some units; None if it is refused."""
+    random = made.twin.random = Random(f"{world} {index}")
+    epsilon = random.choice(("1", "0.000001", "0.37", "50"))
+    compiled = made.compiled(sql, epsilon)
+    if isinstance(compiled, Error):
+        return None
+    database = made.twin.database(random.choice((0, 1, 2, 4)))
+    victims = [made.twin.unit(99, most=random.choice((3, 12, 30))) for _ in range(2)]
+    victims += [made.twin.row(table) for table in made.twin.of_rows for _ in range(2)]
+    for _ in made.cases(sql, compiled, database, victims, epsilon):
+        pass
+    return compiled
+
+
+@dataclass
+class Coverage(Counts):
+    """What was compared: statements, and those that were refused."""
+
+    compared: int = 0
+    refused: list[str] = field(default_factory=list)
+
+
+def cover(seed: int, statements: int, quota: int) -> Coverage:
+    """Compare so many statements, or some more until each feature was used so often; or give up."""
+    coverage = Coverage(wanted())
+    random = Even(seed)
+    with features.watching() as watch:
+        for world in range(seed * 1_000_000, seed * 1_000_000 + 4 * statements // EACH):
+            made = laboratory(world)
+            for index in range(EACH):
+                private = World(world).delta and random.random() < 0.6
+                sql = Statements(random, made.policy, made.public, private=private).statement().sql()
+                watch.clear()
+                try:
+                    compiled = replay(made, world, index, sql)
+                except Violated as found:
+                    raise AssertionError(f"{found}: python -m tests.test_worlds {world} {index} {sql!r}") from None
+                used = None if compiled is None else watch.used(sql, compiled.plan)
+                if used is None:
+                    coverage.refused.append(sql)
+                    continue
+                coverage.compared += 1
+                coverage.counts.update(used)
+            made.close()
+            if coverage.compared >= statements and not coverage.lacking(quota):
+                break
+    return coverage
+
+
+def _seed(chunk: int) -> int:
+    """The same in every run of CI."""
+    profile = settings.default
+    return chunk if profile is None or profile.derandomize else secrets.randbits(32)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_generated_statements_replay_in_generated_worlds(chunk: int) -> None:
+    seed, statements = _seed(chunk), examples(STATEMENTS).max_examples
+    coverage = cover(seed, statements, QUOTA)
+    print(f"\nchunk {chunk}, seed {seed}: {coverage.compared} compared, {len(coverage.refused)} refused")
+    assert coverage.lacking(QUOTA) == set(), "dpsql.audit writes too few of these, or they are always refused"
+    assert coverage.compared >= statements
+    assert coverage.compared >= ACCEPTED * (coverage.compared + len(coverage.refused))
+
+
+def _again(real: Any) -> Any:
+    """Draws noise once more where a sum is large."""
+
+    def noisy_parts(basis: Any, exact: Any, inner: Any, positions: Any, cells: int, noise: Any) -> Any:
+        if any(abs(int(total)) > 40 for sums in exact.sums for total in sums):
+            noise.laplace(Fraction(1), 1)
+        return real(basis, exact, inner, positions, cells, noise)
+
+    return noisy_parts
+
+
+def _less(real: Any) -> Any:
+    """Draws half of the noise."""
+
+    class Halved:
+        def __init__(self, noise: Any) -> None:
+            self.noise = noise
+
+        def laplace(self, scale: Fraction, size: int) -> Any:
+            return self.noise.laplace(scale / 2, size)
+
+    return lambda *args: real(*args[:-1], Halved(args[-1]))
+
+
+FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
+    "half the noise": (release, "_noisy_parts", _less),
+    "one row more than the bound": (inner, "weight", lambda real: lambda full, *rest: real(full + 1, *rest)),
+    "noise depends on a sum": (release, "_noisy_parts", _again),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    module, attribute, fault = FAULTS[name]
+    monkeypatch.setattr(module, attribute, fault(getattr(module, attribute)))
+    with pytest.raises(AssertionError, match=r"python -m tests\.test_worlds"):
+        cover(0, 100, QUOTA)
+
+
+# ---------------------------------------------------------------------------------------------- meaning
+
+
+def means(made: Laboratory, world: int, index: int, statement: Statement) -> int | None:
+    """Compare an answer without noise with DuckDB's own; None if it is refused. Returns how many groups are in both.
+
+    The rows keep to all bounds, and each unit has a double, so that no group is of one unit alone: its key is shown.
+    """
+    compiled = made.compiled(statement.sql(), NO_NOISE)
+    if isinstance(compiled, Error):
+        return None
+    random = made.twin.random = Random(f"{world} {index}")
+    database = made.twin.doubled(random.choice((1, 3, 5)))
+    made.engine.load(database)
+    answer = made.session.execute(statement.sql(), epsilon=NO_NOISE, analyst="anyone").rows
+    plain = made.engine.connection.execute(statement.sql(plain=True)).fetchall()
+    return same_groups(statement, compiled, answer, plain, sum(map(len, database.values())))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_generated_statements_mean_what_duckdb_says_in_generated_worlds(chunk: int) -> None:
+    seed, statements = _seed(chunk), examples(MEANT).max_examples
+    random = Even(seed)
+    coverage = Counts(features.required_forms())
+    compared = met = refused = 0
+    with features.watching() as watch:
+        for world in range(seed * 1_000_000, seed * 1_000_000 + 4 * statements // EACH):
+            made = laboratory(world, ZeroNoise())
+            for index in range(EACH):
+                private = World(world).delta and random.random() < 0.5
+                statement = Statements(random, made.policy, made.public, private=private, plain=True).statement()
+                watch.clear()
+                try:
+                    found = means(made, world, index, statement)
+                except Differs as difference:
+                    raise AssertionError(f"world {world}, {index}: {statement.sql()}\n{difference}") from None
+                if found is None:
+                    refused += 1
+                    continue
+                compared += 1
+                met += found > 0
+                coverage.counts.update(watch.used(statement.sql(), made.session.plan(statement.sql(), epsilon=1).plan))
+            made.close()
+            if compared >= statements and not coverage.lacking(1):
+                break
+    assert coverage.lacking(1) == set()
+    assert compared >= statements
+    assert met >= compared / 2
+    assert compared >= ACCEPTED * (compared + refused)
+
+
+if __name__ == "__main__":
+    _world, _index, _sql = sys.argv[1:]
+    print(World(int(_world)).text())
+    print("refused" if replay(laboratory(int(_world)), int(_world), int(_index), _sql) is None else "held")
