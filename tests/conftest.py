@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,9 @@ settings.register_profile(
 )
 settings.register_profile("nightly", deadline=None, max_examples=20_000, suppress_health_check=_CHECKS)
 settings.load_profile("ci")
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+"""Of the processes that tests start the first compiles the product's modules, not each of them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
