@@ -122,11 +122,11 @@ def total(tree: exp.Expr) -> exp.Expr:
     tree = tree.copy()
     for node in reversed(list(tree.walk())):  # inner nodes first
         if type(node) is exp.Cast:
-            node.replace(exp.TryCast(this=node.this.copy(), to=node.to.copy()))
+            node.replace(exp.TryCast(this=node.this, to=node.to))
         elif isinstance(node, (exp.IntDiv, exp.Mod)):
             divisor = node.expression
             if not isinstance(divisor, exp.Literal) or not divisor.name.strip("0."):
-                node.set("expression", exp.Nullif(this=divisor.copy(), expression=exp.Literal.number(0)))
+                node.set("expression", exp.Nullif(this=divisor, expression=exp.Literal.number(0)))
     return tree
 
 
