@@ -164,6 +164,7 @@ def test_floating_steps_are_not_undone_too_exactly(tmp_path: Path) -> None:
     assert session.execute(sql, epsilon=BIG, analyst="eve").rows == [(7,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition",
     [
@@ -184,6 +185,7 @@ def test_operands_wider_than_their_result_are_no_oracle(condition: str, guard: s
 HUGE = "*".join(["x"] * 60)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "expression",
     [
@@ -247,6 +249,7 @@ FOUND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "bigquery", "spark"])
 @pytest.mark.parametrize("name", FOUND)
 def test_what_took_for_ever_or_failed_inside(tmp_path: Path, name: str, dialect: str) -> None:

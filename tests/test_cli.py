@@ -336,6 +336,7 @@ def test_faults_are_told_without_their_words(
 CANARY = "canary-7531"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -822,6 +823,7 @@ def test_a_terminal_without_unicode(config: str) -> None:
     assert len({len(line) for line in done.stdout.splitlines()[:-1]}) == 1
 
 
+@pytest.mark.slow
 def test_large_output_to_a_reader_that_goes_away(fresh: Path) -> None:
     (fresh / "drinks.csv").write_text("code,drink\n" + "".join(f"{i},{'x' * 40}\n" for i in range(20_000)))
     for unbuffered in ("", "1"):

@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from dpsql.policy import load
 from tests.readme import with_generated
 from tests.readme.product import compilers, copy_policies, generated
@@ -96,6 +98,7 @@ def expected_code(mark: str) -> int:
 # ---------------------------------------------------------------------------------------------- tests
 
 
+@pytest.mark.slow
 def test_every_command_of_readme(tmp_path: Path) -> None:
     folder = workplace(tmp_path)
     ran = 0

@@ -491,6 +491,7 @@ def test_a_policy_is_never_overwritten(init: Run, tmp_path: Path) -> None:
     assert done.code == 2 and "none/p.yaml can't be written: No such file or directory" in done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "found", "hint"),
     [

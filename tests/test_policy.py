@@ -1303,6 +1303,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.slow
 @fuzz
 @given(
     st.dictionaries(st.sampled_from(KEYS + PLACES), json_values, max_size=6),

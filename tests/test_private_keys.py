@@ -160,6 +160,7 @@ STATEMENTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_on_the_same_keys_no_unit_moves_more_than_its_bound(sql: str) -> None:
     made = bench(granting(TABLES), TYPES, RecordingSelection(), public=PUBLIC)

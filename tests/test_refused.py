@@ -140,12 +140,14 @@ def test_every_other_aggregate_is_refused(benches: dict[str, Bench], name: str) 
         assert not _accepted(benches["duckdb"], f"SELECT {name}({arguments}) FROM people")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(_functions("scalar") - _functions("aggregate") - OVER_ROWS))
 def test_every_other_scalar_function_is_refused_over_private_rows(benches: dict[str, Bench], name: str) -> None:
     for arguments in ARGUMENTS:
         assert not _accepted(benches["duckdb"], f"SELECT COUNT({name}({arguments})) FROM people")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(_functions("scalar") - FUNCTIONS - MEANT))
 def test_every_scalar_function_off_the_list_is_refused_over_noisy_rows(benches: dict[str, Bench], name: str) -> None:
     made = benches["duckdb"]

@@ -157,6 +157,7 @@ def exact() -> Bench:
     return people(ZeroNoise())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", ALL)
 def test_no_unit_moves_more_than_its_bound(recording: Bench, sql: str) -> None:
     random = Random(sql)
