@@ -491,7 +491,30 @@ def test_a_policy_is_never_overwritten(init: Run, tmp_path: Path) -> None:
     assert done.code == 2 and "none/p.yaml can't be written: No such file or directory" in done.err
 
 
-@pytest.mark.slow
+@pytest.fixture(scope="module")
+def odd_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of data that `init` refuses; it writes nothing there."""
+    folder = tmp_path_factory.mktemp("odd")
+    contents = {
+        "a.txt": b"age\n", "empty.csv": b"", "empty.parquet": b"", "empty.duckdb": b"", "blank.csv": b"\n1,2\n",
+        "latin.csv": b"gr\xf6\xdfe\n", "utf16.csv": "age,name\n".encode("utf-16"), "twice.csv": b"age,Age\n1,2\n",
+        "forms.csv": "é,e\u0301\n".encode(), "semicolons.csv": b"age;name\n", "tabs.csv": b"age\tname\n",
+        "lines.csv": b'age,"na\nme"\n', "quote.csv": b'age,"name\n1,x\n', "values.csv": b"Ann,4711,x\n",
+        "mail.csv": b"ann@b.com,Ann\n", "a.parquet": b"nothing", "p[1].parquet": b"x", "a.duckdb": b"nothing",
+        "wide.csv": ",".join(f"column{i}" for i in range(9999)).encode(),
+    }  # fmt: skip
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe.csv")
+    for name in ("fresh", "what?"):
+        sql("CREATE TYPE x AS ENUM ('y')", database=folder / f"{name}.duckdb")
+    sql("CREATE TABLE t(a INTEGER)", database=folder / "what?.duckdb")
+    sql("CREATE VIEW v AS SELECT 1", database=folder / "views.duckdb")
+    sql("CREATE TABLE t(a INTEGER[])", database=folder / "lists.duckdb")
+    return folder
+
+
 @pytest.mark.parametrize(
     ("data", "found", "hint"),
     [
@@ -527,30 +550,16 @@ def test_a_policy_is_never_overwritten(init: Run, tmp_path: Path) -> None:
         ("wide.csv", "these data have too many columns for one policy", "name fewer files"),
     ],
 )
-def test_what_is_refused(init: Run, tmp_path: Path, data: str, found: str, hint: str) -> None:
-    contents = {
-        "a.txt": b"age\n", "empty.csv": b"", "empty.parquet": b"", "empty.duckdb": b"", "blank.csv": b"\n1,2\n",
-        "latin.csv": b"gr\xf6\xdfe\n", "utf16.csv": "age,name\n".encode("utf-16"), "twice.csv": b"age,Age\n1,2\n",
-        "forms.csv": "é,e\u0301\n".encode(), "semicolons.csv": b"age;name\n", "tabs.csv": b"age\tname\n",
-        "lines.csv": b'age,"na\nme"\n', "quote.csv": b'age,"name\n1,x\n', "values.csv": b"Ann,4711,x\n",
-        "mail.csv": b"ann@b.com,Ann\n", "a.parquet": b"nothing", "p[1].parquet": b"x", "a.duckdb": b"nothing",
-        "wide.csv": ",".join(f"column{i}" for i in range(9999)).encode(),
-    }  # fmt: skip
-    for name, content in contents.items():
-        (tmp_path / name).write_bytes(content)
-    (tmp_path / "folder").mkdir()
-    os.mkfifo(tmp_path / "pipe.csv")
-    for name in ("fresh", "what?"):
-        sql("CREATE TYPE x AS ENUM ('y')", database=tmp_path / f"{name}.duckdb")
-    sql("CREATE TABLE t(a INTEGER)", database=tmp_path / "what?.duckdb")
-    sql("CREATE VIEW v AS SELECT 1", database=tmp_path / "views.duckdb")
-    sql("CREATE TABLE t(a INTEGER[])", database=tmp_path / "lists.duckdb")
+def test_what_is_refused(
+    init: Run, odd_data: Path, monkeypatch: pytest.MonkeyPatch, data: str, found: str, hint: str
+) -> None:
+    monkeypatch.chdir(odd_data)
     done = init(*data.split(" "), "-o", "p.yaml")
     assert done.code == 2 and done.out == ""
     first, second = done.err.splitlines()
     assert first.startswith(f"error: {found}") and second.startswith("hint: ") and hint in second
     assert "4711" not in done.err and "ann@b" not in done.err
-    assert not (tmp_path / "p.yaml").exists()
+    assert not (odd_data / "p.yaml").exists()
 
 
 def test_an_encrypted_database(init: Run, tmp_path: Path) -> None:
