@@ -90,6 +90,14 @@ def _error(value: Any, half_width: float | None, separators: bool) -> str:
     return f"{float(rounded):{',' if separators else ''}.{decimals}f}"
 
 
+def short(value: float) -> str:
+    """Three digits, more of whole numbers; without an exponent where it would be short without one."""
+    if isinstance(value, int) and value < 10**6:
+        return f"{value:,}"
+    text = f"{value:.3g}"
+    return f"{float(text):,.0f}" if 100 <= value < 1e12 else text
+
+
 def plain(value: Any) -> str:
     """A value as text that a program reads; NULL is empty."""
     match value:

@@ -11,6 +11,7 @@ from typing import Any
 from dpsql.cli.arguments import analyst, parameters, statement
 from dpsql.cli.errors import OK, Usage
 from dpsql.cli.output import Output
+from dpsql.display import short
 from dpsql.errors import InvalidParameter
 from dpsql.ledger import Remaining
 from dpsql.policy import load
@@ -128,7 +129,7 @@ def _row(choice: Choice) -> list[str]:
     return [
         choice.epsilon,
         choice.number,
-        ", ".join(_short(scale) for scale in choice.scales),
+        ", ".join(short(scale) for scale in choice.scales),
         _width(choice),
         "no limit" if choice.queries is None else f"{choice.queries:,}",
     ]
@@ -136,16 +137,8 @@ def _row(choice: Choice) -> list[str]:
 
 def _width(choice: Choice) -> str:
     if choice.half_width is not None:
-        return _short(math.ceil(choice.half_width) if choice.is_count else choice.half_width)
-    return "" if choice.half_width_times_rows is None else f"{_short(choice.half_width_times_rows)}/n"
-
-
-def _short(value: float) -> str:
-    """Three digits, more of whole numbers; without an exponent where it would be short without one."""
-    if isinstance(value, int) and value < 10**6:
-        return f"{value:,}"
-    text = f"{value:.3g}"
-    return f"{float(text):,.0f}" if 100 <= value < 1e12 else text
+        return short(math.ceil(choice.half_width) if choice.is_count else choice.half_width)
+    return "" if choice.half_width_times_rows is None else f"{short(choice.half_width_times_rows)}/n"
 
 
 def _json(choices: list[Choice]) -> str:

@@ -14,6 +14,8 @@ text of the policy and at whether its files are there. Comparing it with the dat
     units      units, foreign and primary keys
     tables     tables, and keys taken from one another
     reader     the file, privacy, budget
+    lines      where in the file a key is written
+    names      what the name of a column suggests
     model      the result
 """
 
@@ -23,6 +25,7 @@ import os
 from collections.abc import Mapping
 
 from dpsql.errors import PolicyError
+from dpsql.policy.lines import Lines
 from dpsql.policy.model import (
     Bound,
     Budget,
@@ -52,6 +55,7 @@ __all__ = [
     "Key",
     "Kind",
     "Limit",
+    "Lines",
     "Period",
     "Policy",
     "PrivacySettings",

@@ -8,18 +8,13 @@ from dataclasses import dataclass, replace
 
 from dpsql.policy.decisions import DECIDE
 from dpsql.policy.document import Scalar
+from dpsql.policy.names import tells
 from dpsql.policy.problems import Problems, printable
 from dpsql.policy.section import check_name, folded
 
 _COMMENT_COLUMN = 35
 _PLAIN_YAML = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)(?:\.\.?/)*[^\W\d][\w./:-]*(?<!:)", re.IGNORECASE)
 """Text that YAML 1.1 and 1.2 both read as text."""
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_TELLING = frozenset(
-    "id ids uuid guid ssn mrn name names firstname lastname fullname surname forename username nickname user login "
-    "email mail phone mobile tel telephone fax address street passport licence license iban account card ip url".split()
-)
-"""Words in the names of columns that probably tell who a person is."""
 
 _HEAD = f"""\
 # A draft, made from names and types of columns alone: no value was read. It does not load until the owner of the data
@@ -192,8 +187,7 @@ def _column(column: DraftColumn) -> Iterator[str]:
         shown = f"{printable(column.name)}: " if column.name else ""
         yield _line(6, f"# {shown}left out, {column.obstacle}")
         return
-    words = {word.lower() for word in _WORDS.findall(column.name)}
-    telling = "may tell who a person is: better delete the column, unless unit needs it" if words & _TELLING else ""
+    telling = "may tell who a person is: better delete the column, unless unit needs it" if tells(column.name) else ""
     yield _line(6, f"{yaml_text(column.name)}:", telling)
     groups = "all values that may be shown as groups"
     if column.type is None:
