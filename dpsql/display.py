@@ -134,3 +134,8 @@ def json_value(value: Any) -> Any:
         case dict():
             return {plain(key): json_value(item) for key, item in value.items()}
     return plain(value)
+
+
+def json_number(value: Fraction) -> int | float:
+    """A fraction as a JSON number."""
+    return int(value) if value.denominator == 1 else float(value)

@@ -191,8 +191,8 @@ def test_shipped_policies_load(name: str) -> None:
 
 
 def test_the_policy_of_tpch_loads(tmp_path: Path) -> None:
-    (tmp_path / "var").mkdir()
-    (tmp_path / "var/tpch.duckdb").touch()  # in a new clone there is no data
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/tpch.duckdb").touch()  # in a new clone there is no data
     (tmp_path / "tpch.yaml").write_bytes((ROOT / "config/tpch.yaml").read_bytes())
     tables = load(tmp_path / "tpch.yaml").tables
     assert [name for name, table in tables.items() if not table.public] == ["customer", "orders", "lineitem"]

@@ -146,8 +146,8 @@ def test_the_policy_runs(made: Tables, directory: Path, capsys: pytest.CaptureFi
 
 
 def test_the_command_that_makes_the_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    generate.main([str(tmp_path / "var"), "--scale", "0.001", "--seed", "2"])
-    assert capsys.readouterr().out == f"wrote {tmp_path / 'var' / 'tpch.duckdb'}\n"
-    assert (tmp_path / "var" / "tpch.duckdb").exists()
+    generate.main([str(tmp_path / "data"), "--scale", "0.001", "--seed", "2"])
+    assert capsys.readouterr().out == f"wrote {tmp_path / 'data' / 'tpch.duckdb'}\n"
+    assert (tmp_path / "data" / "tpch.duckdb").exists()
     with pytest.raises(ValueError, match=r"at least 0\.001"):
         generate.tables(0.0001, 1)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpsql.audit.binomial import binomial_band
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -51,6 +53,16 @@ class Coverage:
     def share(self) -> float:
         return self.inside / self.draws
 
+    @property
+    def band(self) -> tuple[int, int]:
+        """The least and the greatest `inside` that chance leaves where the level is right, but for one in a million."""
+        return binomial_band(self.draws, self.level, miss=1e-6)
+
+    @property
+    def held(self) -> bool:
+        """Whether chance can be why so few are inside. More than the level says is no fault: noise is whole steps."""
+        return self.inside >= self.band[0]
+
 
 @dataclass(frozen=True, slots=True)
 class TableAudit:
@@ -76,8 +88,8 @@ class TableAudit:
 
     @property
     def held(self) -> bool:
-        """Whether the declared sensitivity held in every case."""
-        return not self.violations
+        """Whether the declared sensitivity held in every case, and the intervals their level."""
+        return not self.violations and all(coverage.held for coverage in self.coverage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +103,17 @@ class QueryAudit:
     tightest: Case | None
     violations: tuple[Violation, ...]
 
+    @property
+    def held(self) -> bool:
+        """Whether what was charged bounded the privacy loss in every case; also where there was none."""
+        return not self.violations
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Something in the policy that is allowed and seldom wise: where, what, and what to write instead."""
+    """Something in the policy that is allowed and seldom wise: where (line 0: the file as a whole), what, and what to
+    write instead.
+    """
 
     line: int
     what: str
@@ -112,6 +131,16 @@ class Audit:
     tables: tuple[TableAudit, ...]
     queries: tuple[QueryAudit, ...]
     advice: tuple[Advice, ...]
+
+    @property
+    def held(self) -> bool:
+        """Whether everything that was tested is as it is declared."""
+        return all(table.held for table in self.tables) and all(query.held for query in self.queries)
+
+    @property
+    def cases(self) -> int:
+        """How many pairs of databases were compared."""
+        return sum(table.cases for table in self.tables) + sum(query.cases for query in self.queries)
 
     @property
     def violations(self) -> Iterator[Violation]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from fractions import Fraction
 from typing import Any, Literal
 
-from dpsql.display import cells, has_error, is_number, json_value, plain
+from dpsql.display import cells, has_error, is_number, json_number, json_value, plain
 from dpsql.display import half_widths as half_widths_of
 from dpsql.privacy.loss import DELTA_PLACES, decimal_text
 from dpsql.result import Privacy, Result, ResultColumn
@@ -92,9 +91,9 @@ def _json(result: Result) -> str:
         "half_widths": [json_value(c.half_width if c.half_widths is None else c.half_widths) for c in result.columns],
         "privacy": {
             "analyst": privacy.analyst,
-            "epsilon_charged": number(privacy.epsilon_charged),
-            "delta_charged": number(privacy.delta_charged),
-            "epsilon_left": None if left is None else number(left),
+            "epsilon_charged": json_number(privacy.epsilon_charged),
+            "delta_charged": json_number(privacy.delta_charged),
+            "epsilon_left": None if left is None else json_number(left),
             "level": privacy.level,
         },
     }
@@ -111,8 +110,3 @@ def _lines(value: Any) -> str:
     if not isinstance(value, list) or not value:
         return json.dumps(value, ensure_ascii=False)
     return "[\n " + ",\n ".join(json.dumps(item, ensure_ascii=False) for item in value) + "\n]"
-
-
-def number(value: Fraction) -> int | float:
-    """A fraction as a JSON number."""
-    return int(value) if value.denominator == 1 else float(value)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 def copy_policies(folder: Path) -> Path:
     """A copy of config/ and of the demo's data; returns the path of config/pums.yaml."""
     for name in ("config", "dpsql/demo"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("var"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("data", "var"))
     return folder / "config" / "pums.yaml"
 
 
@@ -25,7 +25,7 @@ def copy_policies(folder: Path) -> Path:
 def compilers(folder: Path) -> Iterator[sql.Compilers]:
     """Compile statements under config/pums.yaml and under config/tpch.yaml, over a little data of its shape."""
     policies = copy_policies(folder)
-    generate.write(policies.parent / "var", scale=0.001)
+    generate.write(policies.parent / "data", scale=0.001)
     with (
         dpsql.connect(policies, analyst="alice", create_ledger=True) as rows,
         dpsql.connect(policies.with_name("tpch.yaml"), create_ledger=True) as units,

@@ -123,11 +123,11 @@ def loose(policy: str) -> str:
 @contextmanager
 def tables(directory: Path) -> Iterator[Tables]:
     """Data at a small scale in a directory, as config/tpch.yaml expects them, and the loose policy over them."""
-    generate.write(directory / "var", scale=0.01)
+    generate.write(directory / "data", scale=0.01)
     path = directory / "loose.yaml"
     path.write_text(loose(POLICY.read_text(encoding="utf-8")), encoding="utf-8")
     session = open_session(load(path), create_ledger=True)
-    connection = duckdb.connect(str(directory / "var" / "tpch.duckdb"), read_only=True)
+    connection = duckdb.connect(str(directory / "data" / "tpch.duckdb"), read_only=True)
     try:
         yield Tables(session, connection)
     finally:
