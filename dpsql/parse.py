@@ -88,6 +88,22 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     return Statement(tree, explain, typed, per_group)
 
 
+def statements(text: str, dialect: str) -> tuple[tuple[int, str], ...]:
+    """The statements of a text, which `;` divides, each with the line on which it begins; empty ones are left out.
+
+    Comments before a statement are not part of it. Raises ParseError where a quote or comment isn't closed.
+    """
+    found: list[tuple[int, str]] = []
+    first: int | None = None
+    for kind, start in (*((t.token_type, t.start) for t in _tokens(text, dialect)), (TokenType.SEMICOLON, len(text))):
+        if kind is not TokenType.SEMICOLON:
+            first = start if first is None else first
+        elif first is not None:
+            found.append((text.count("\n", 0, first) + 1, text[first:start].rstrip()))
+            first = None
+    return tuple(found)
+
+
 # ---------------------------------------------------------------------------------------------- tokens
 
 

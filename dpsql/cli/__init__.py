@@ -1,4 +1,4 @@
-"""The command line: `dpsql query`, `explain`, `init`, `check`, `budget`, `demo`.
+"""The command line: `dpsql query`, `explain`, `init`, `check`, `audit`, `budget`, `demo`.
 
 One function for each command, in a module of its name; each takes the parsed arguments and returns an exit
 code. What goes wrong is told here, in one way: never a traceback.
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from dpsql.cli.arguments import parse
+from dpsql.cli.audit import audit
 from dpsql.cli.budget import budget
 from dpsql.cli.check import check
 from dpsql.cli.demo import demo
@@ -37,6 +38,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "explain": explain,
     "init": init,
     "check": check,
+    "audit": audit,
     "budget": budget,
     "demo": demo,
 }

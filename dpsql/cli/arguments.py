@@ -12,10 +12,14 @@ from pathlib import Path
 
 from dpsql.cli.answer import FORMATS
 from dpsql.cli.errors import EXIT_CODES, Usage
+from dpsql.errors import ParseError
+from dpsql.parse import statements
 from dpsql.session import system_user
 
 MOST_BYTES = 400_000
 """More than the longest statement that is parsed."""
+MOST_BYTES_OF_QUERIES = 4_000_000
+DEFAULT_CASES = 300
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,38}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}\.[0-9]{0,30}|\.[0-9]{1,30})", re.ASCII)
@@ -28,6 +32,7 @@ examples:
   dpsql demo
   dpsql init people.csv -o people.yaml
   dpsql check config/pums.yaml
+  dpsql audit config/pums.yaml
   dpsql budget config/pums.yaml --create
   dpsql explain config/pums.yaml "SELECT COUNT(*) FROM people"
   dpsql query config/pums.yaml "SELECT COUNT(*) FROM people" --epsilon 0.1
@@ -63,6 +68,17 @@ examples:
   dpsql check config/pums.yaml
 
 For the owner of the data: it prints exact numbers of rows and of cells that don't fit.
+""",
+    "audit": """\
+examples:
+  dpsql audit config/pums.yaml
+  dpsql audit config/pums.yaml --queries dashboard.sql --cases 2000
+  dpsql audit config/pums.yaml --format html -o audit.html
+  dpsql audit config/pums.yaml --strict --format json -o audit.json
+
+For the owner of the data. Statements and rows are made up from the policy, and every statement is asked with and
+without the rows of one privacy unit; no private row is read, nothing is charged. In the file of --queries, ;
+divides statements.
 """,
     "budget": """\
 examples:
@@ -107,6 +123,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentP
     _init(_command(commands, "init", "draft a policy from the schema of data, never from its values"))
     check = _command(commands, "check", "list everything wrong in a policy, or what it protects and how")
     _common(check)
+    _audit(_command(commands, "audit", "attack a policy on made-up rows, and advise on what is seldom wise in it"))
     _budget(_command(commands, "budget", "show who was charged what and when, and what is left"))
     demo = _command(commands, "demo", "four queries on census data")
     demo.add_argument("-v", "--verbose", action="store_true", help="write the operator's log to standard error")
@@ -181,6 +198,18 @@ def _explain(command: argparse.ArgumentParser) -> None:
     _output(command)
 
 
+def _audit(command: argparse.ArgumentParser) -> None:
+    _common(command)
+    command.add_argument("--queries", metavar="FILE", help="a file (UTF-8) of your own statements, to be tried too")
+    cases = f"how many statements to make up (default: {DEFAULT_CASES})"
+    command.add_argument("--cases", metavar="N", type=_positive, default=DEFAULT_CASES, help=cases)
+    seed = "make the statements and rows of an earlier audit again (default: new ones)"
+    command.add_argument("--seed", metavar="N", type=_seed, help=seed)
+    command.add_argument("--strict", action="store_true", help="exit code 3 also where there is only advice")
+    command.add_argument("--format", choices=("text", "json", "html"), default="text", help="default: text")
+    _output(command)
+
+
 def _budget(command: argparse.ArgumentParser) -> None:
     _common(command)
     command.add_argument("--create", action="store_true", help="make the ledger, once")
@@ -199,6 +228,18 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _positive(text: str) -> int:
+    if not (number := _count(text)):
+        raise argparse.ArgumentTypeError("a whole number from 1 is needed")
+    return number
+
+
+def _seed(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,30}", text):
+        raise argparse.ArgumentTypeError("a whole number is needed")
+    return int(text)
+
+
 # ---------------------------------------------------------------------------------------------- statement
 
 
@@ -212,26 +253,38 @@ def statement(sql: str | None, file: str | None) -> str:
     if sql is not None and file is not None:
         raise Usage("both SQL and -f are given", "give one of them")
     if file not in (None, "-"):
-        return _read_file(str(file))
+        return _read_file(str(file), MOST_BYTES, "a query", "name a file that holds one query")
     if sql not in (None, "-"):
         return str(sql)
     if sys.stdin is None or (sql is None and file is None and sys.stdin.isatty()):
         raise Usage("there is no SQL", 'write dpsql query CONFIG "SELECT COUNT(*) FROM ..."')
-    return _decoded(sys.stdin.buffer.read(MOST_BYTES + 1), "standard input")
+    return _decoded(sys.stdin.buffer.read(MOST_BYTES + 1), "standard input", MOST_BYTES, "a query")
 
 
-def _read_file(name: str) -> str:
+def queries(file: str, dialect: str) -> tuple[tuple[int, str], ...]:
+    """The statements in a file, each with its line. Raises Usage, ParseError."""
+    text = _read_file(file, MOST_BYTES_OF_QUERIES, "a file of queries", "name a file of queries, with ; between them")
+    try:
+        found = statements(text, dialect)
+    except ParseError as error:
+        raise ParseError(f"{file}: {error.message}", hint=error.hint) from None
+    if not found:
+        raise Usage(f"{file} holds no statement", "write SELECT statements into it, with ; between them")
+    return found
+
+
+def _read_file(name: str, most: int, what: str, hint: str) -> str:
     try:
         with open(Path(name), "rb") as file:
-            return _decoded(file.read(MOST_BYTES + 1), name)
+            return _decoded(file.read(most + 1), name, most, what)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a path"
-        raise Usage(f"{name} can't be read: {reason}", "name a file that holds one query") from None
+        raise Usage(f"{name} can't be read: {reason}", hint) from None
 
 
-def _decoded(data: bytes, name: str) -> str:
-    if len(data) > MOST_BYTES:
-        raise Usage(f"{name} is too long for a query", f"give at most {MOST_BYTES} bytes")
+def _decoded(data: bytes, name: str, most: int, what: str) -> str:
+    if len(data) > most:
+        raise Usage(f"{name} is too long for {what}", f"give at most {most} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -27,6 +27,7 @@ POLICY = 3
 BUDGET = 4
 LEDGER = 5
 FAILED = 6
+VIOLATED = 7
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -35,10 +36,11 @@ exit codes:
     0  done
     1  the query is refused: its SQL, its parameters or its epsilon; nothing was charged
     2  the command line is wrong, or a file named on it can't be read or written
-    3  the policy is wrong, or doesn't fit the data
+    3  the policy is wrong, or doesn't fit the data; or audit --strict has advice on it
     4  the budget doesn't allow the charge, or the analyst is locked; nothing was charged
     5  the ledger is missing, damaged or can't be written; nothing is answered
     6  the engine or dpsql failed; a charge that was made stands
+    7  the audit found that a promise doesn't hold
   130  interrupted; a charge that was made stands
   141  the reader of the output went away; a charge that was made stands
 """
