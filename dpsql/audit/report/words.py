@@ -58,10 +58,9 @@ def verdict(audit: Audit) -> str:
         return f"NOT as declared: {many(low, 'interval')} held too seldom, though sensitivities did."
     if not audit.cases:
         return "Nothing was tested: there is no case."
-    own = f", {many(len(audit.queries), 'statement')} of yours among them" if audit.queries else ""
-    return (
-        f"Every declared sensitivity held, in {many(audit.cases, 'case')} of {many(len(audit.tables), 'table')}{own}."
-    )
+    own = f" and {many(len(audit.queries), 'statement')} of yours" if audit.queries else ""
+    tables = many(len(audit.tables), "table")
+    return f"Every declared sensitivity held, in {many(audit.cases, 'case')} of {tables}{own}."
 
 
 def many(count: int, what: str) -> str:
