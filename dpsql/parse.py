@@ -95,11 +95,13 @@ def statements(text: str, dialect: str) -> tuple[tuple[int, str], ...]:
     """
     found: list[tuple[int, str]] = []
     first: int | None = None
+    line, counted = 1, 0
     for kind, start in (*((t.token_type, t.start) for t in _tokens(text, dialect)), (TokenType.SEMICOLON, len(text))):
         if kind is not TokenType.SEMICOLON:
             first = start if first is None else first
         elif first is not None:
-            found.append((text.count("\n", 0, first) + 1, text[first:start].rstrip()))
+            line, counted = line + text.count("\n", counted, first), first
+            found.append((line, text[first:start].rstrip()))
             first = None
     return tuple(found)
 
