@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -35,7 +36,9 @@ def check(arguments: argparse.Namespace) -> int:
             if any(report.unfit for report in reports):
                 return _tell(_unfit(policy, reports))
             output.write("".join(_sections(resolved, engine, reports, output.style)))
-            return _ledger(policy, output, arguments.config)
+            code = _ledger(policy, output, arguments.config)
+            output.write(f"\nTo attack it, on made-up rows: dpsql audit {shlex.quote(arguments.config)}\n")
+            return code
     except PolicyError as first:
         return _tell(_all_misfits(policy) or [first])
 

@@ -195,7 +195,7 @@ _TESTED = (
     "all that an analyst could see, and the exact numbers before the noise. The owner's own statements, if there are "
     "any, went the same way."
 )
-_AGAIN = "With the same seed, version and policy, this command makes the same report."
+_AGAIN = "With the same version and policy, this command makes the same statements and rows again. Noise is always new."
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2127; --soft: #57606a; --paper: #ffffff; --shade: #f4f6f8; --rule: #d0d7de;
   --bar: #2f6fb0; --rest: #c3cfdb; --good: #1a7f4b; --good-shade: #e6f4ec; --bad: #b3261e; --bad-shade: #fbeae9; }
