@@ -21,6 +21,7 @@ CUSTOMER = TableAudit(
     tightest=Case(_SQL, Fraction(1), Fraction(1)),
     violations=(),
     coverage=(Coverage("COUNT(*)", 0.95, 2000, 1931), Coverage("AVG(c_acctbal)", 0.95, 2000, 1849)),
+    spread=(201, 30, 0, 12, 31, 44, 9, 5, 2, 11, 67),
 )
 LINEITEM = TableAudit(
     name="lineitem",

@@ -279,6 +279,7 @@ def test_the_page_says_what_was_tested_and_what_not() -> None:
         *(meaning for _, meaning in words.MEANINGS), *words.LIMITS, audits.HELD.fingerprint, "0.1.0", "42", COMMAND,
         "customer", "via orders.o_orderkey", "max_rows 1,200, max_groups 7", "c_nationkey: 25, c_mktsegment: 5",
         "SELECT c_mktsegment, COUNT(*)\nFROM customer\nGROUP BY c_mktsegment", "66.6 % of ε 0.5", "1,931",
+        "90–100", "201",
         "refused: the aggregate MAX(x) isn't supported", "config/tpch.yaml:9", "write max_epsilon: 4",
     ):  # fmt: skip
         assert told in plain, told
@@ -337,6 +338,21 @@ def test_ticks_are_few_and_round(low: float, high: float) -> None:
     assert 2 <= len(ticks) <= 6 and all(low <= tick <= high + 1e-9 for tick in ticks)
     step = ticks[1] - ticks[0]
     assert f"{step:.3e}"[0] in "125" and f"{step:.3e}"[1:5] == ".000"
+
+
+def test_columns_are_as_high_as_their_counts() -> None:
+    first, second, third = _of(plots.columns([("a", 20), ("b", 5), ("c", 0)], title="t", below="x"), "rect")
+    assert float(first["height"]) == pytest.approx(4 * float(second["height"]))
+    assert float(third["height"]) == 0
+    assert float(first["y"]) + float(first["height"]) == pytest.approx(float(second["y"]) + float(second["height"]))
+
+
+def test_cases_are_counted_by_tenths() -> None:
+    shares = [Fraction(0), Fraction(99, 1000), Fraction(1, 10), Fraction(999, 1000), Fraction(1), Fraction(3, 2)]
+    assert [Case("", Fraction(2), 2 * share).tenths for share in shares] == [0, 0, 1, 9, 10, 10]
+    counted = words.spread(Audit("p", "f", "v", 1, (audits.CUSTOMER, audits.LINEITEM, audits.CUSTOMER), (), ()))
+    assert counted[0] == ("0–10", 402) and counted[-2:] == [("90–100", 22), ("100", 134)] and len(counted) == 11
+    assert words.spread(audits.EMPTY) == []
 
 
 def test_long_names_are_cut_and_told_whole() -> None:

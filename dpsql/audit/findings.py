@@ -8,6 +8,9 @@ from fractions import Fraction
 
 from dpsql.audit.binomial import binomial_band
 
+TENTHS = 10
+"""Of ε: in so many parts cases are counted by how much of it they needed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -25,6 +28,11 @@ class Case:
     def share(self) -> float:
         """How much of what was charged was needed: 1 where the declared sensitivity was reached."""
         return float(self.loss / self.epsilon)
+
+    @property
+    def tenths(self) -> int:
+        """The same in whole tenths, rounded down: 10 where all was needed, or more."""
+        return min(TENTHS, int(TENTHS * self.loss / self.epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,8 @@ class TableAudit:
     cases       compared pairs of databases of accepted statements that read the table
     refused     generated statements that were refused
     tightest    the case that came closest to its ε; None where there was none
+    spread      how many cases needed less than a tenth of their ε, less than two tenths, ..., all of it: eleven
+                numbers; none where they weren't counted
     """
 
     name: str
@@ -85,6 +95,7 @@ class TableAudit:
     tightest: Case | None
     violations: tuple[Violation, ...]
     coverage: tuple[Coverage, ...]
+    spread: tuple[int, ...] = ()
 
     @property
     def held(self) -> bool:

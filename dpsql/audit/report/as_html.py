@@ -101,6 +101,13 @@ def _figures(audit: Audit) -> Iterator[Markup]:
             ((element("p", f"{name}: {words.of_epsilon(case)}"), element("pre", case.sql)) for name, case in tightest),
             open=True,
         )
+    spread = words.spread(audit)
+    if spread:
+        yield _figure(
+            plots.columns(spread, title="How much of ε the cases needed", below="% of the ε that was charged"),
+            "How many cases needed how much of what was charged. Most units change a number by less than the worst one "
+            "could; it is the last column that shows how near the test came.",
+        )
     parts = [plots.Parts(table.name, table.cases, table.refused) for table in audit.tables]
     if parts:
         yield _figure(
@@ -228,11 +235,11 @@ caption { text-align: left; color: var(--soft); padding-bottom: .4rem; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--rule); }
 th { font-weight: 600; } td { overflow-wrap: break-word; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
-figure { margin: 1.5rem 0; } figcaption, .note, summary { color: var(--soft); font-size: .92rem; }
+figure { margin: 1.5rem 0; overflow-x: auto; } figcaption, .note, summary { color: var(--soft); font-size: .92rem; }
 .violation { border-left: .3rem solid var(--bad); padding-left: 1rem; margin: 1rem 0 1.6rem; }
 .violation > p:first-child { font-weight: 600; }
 .advice li { margin-bottom: .7rem; }
-svg { width: 100%; height: auto; display: block; }
+svg { width: 100%; min-width: 34rem; height: auto; display: block; }
 svg text { font-size: 13px; fill: var(--ink); } svg .tick { font-size: 12px; fill: var(--soft); }
 svg .over-says { fill: var(--bad); font-weight: 600; }
 .bar { fill: var(--bar); } .rest { fill: var(--rest); } .over { fill: var(--bad); } .band { fill: var(--rest); }

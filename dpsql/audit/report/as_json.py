@@ -39,6 +39,7 @@ def _table(table: TableAudit) -> dict[str, Any]:
         "cases": table.cases,
         "refused": table.refused,
         "tightest": _case(table.tightest),
+        "spread": list(table.spread),
         "violations": [_violation(each) for each in table.violations],
         "coverage": [_coverage(each) for each in table.coverage],
     }

@@ -1,4 +1,4 @@
-"""The figures of an audit, as SVG: bars against a limit, bars in two parts, points with a band.
+"""The figures of an audit, as SVG: bars against a limit, bars in two parts, columns of counts, points with a band.
 
 Each is an image with a title and a description for those who don't see it; the same numbers stand in tables. Colours
 are the page's, by class, so that they follow light, dark and paper. Widths are in the units of the drawing.
@@ -18,6 +18,8 @@ _RIGHT = 130
 _ROW = 28
 _TOP = 34
 _BOTTOM = 30
+_COLUMNS = 120
+_MARGIN = 20
 _LONGEST_LABEL = 24
 
 
@@ -67,7 +69,7 @@ def against_limit(bars: Sequence[Bar], *, title: str, limit: str) -> Markup:
         yield from _rule(scale(1), len(bars), limit)
 
     described = "; ".join(f"{bar.label}: {bar.says}" for bar in bars)
-    return _svg(len(bars), title, described, drawn(), _axis(scale, _ticks(0, most), len(bars)))
+    return _svg(_height(len(bars)), title, described, drawn(), _axis(scale, _ticks(0, most), len(bars)))
 
 
 def in_parts(parts: Sequence[Parts], *, title: str, first: str, second: str) -> Markup:
@@ -88,7 +90,26 @@ def in_parts(parts: Sequence[Parts], *, title: str, first: str, second: str) -> 
             yield _says(f"{part.first:,} + {part.second:,}", y, "says")
 
     described = "; ".join(f"{part.label}: {first} {part.first:,}, {second} {part.second:,}" for part in parts)
-    return _svg(len(parts), title, described, drawn(), _axis(scale, _ticks(0, most), len(parts), whole=True))
+    return _svg(_height(len(parts)), title, described, drawn(), _axis(scale, _ticks(0, most), len(parts), whole=True))
+
+
+def columns(counts: Sequence[tuple[str, int]], *, title: str, below: str) -> Markup:
+    """Vertical bars, each with its count above and its name below; `below` names them all."""
+    most = max([1, *(count for _, count in counts)])
+    room, wide = _COLUMNS, (_WIDTH - 2 * _MARGIN) / max(1, len(counts))
+
+    def drawn() -> Iterator[Markup]:
+        for index, (name, count) in enumerate(counts):
+            middle, high = _MARGIN + wide * (index + 0.5), room * count / most
+            top = _TOP + room - high
+            yield element("rect", x=middle - wide * 0.38, y=top, width=wide * 0.76, height=high, rx=2, class_="bar")
+            yield element("text", f"{count:,}", x=middle, y=top - 6, text_anchor="middle", class_="tick")
+            yield element("text", name, x=middle, y=_TOP + room + 18, text_anchor="middle", class_="tick")
+        yield element("line", x1=_MARGIN, x2=_WIDTH - _MARGIN, y1=_TOP + room, y2=_TOP + room, class_="axis")
+        yield element("text", below, x=_WIDTH / 2, y=_TOP + room + 40, text_anchor="middle", class_="tick")
+
+    described = "; ".join(f"{name}: {count:,}" for name, count in counts)
+    return _svg(_TOP + room + 50, title, described, drawn())
 
 
 def with_band(points: Sequence[Point], *, title: str) -> Markup:
@@ -114,7 +135,9 @@ def with_band(points: Sequence[Point], *, title: str) -> Markup:
             yield _says(point.says, y, "says over-says" if point.fault else "says")
 
     described = "; ".join(f"{point.label}: {point.says}, wanted {point.wanted:.0%}" for point in points)
-    return _svg(len(points), title, described, drawn(), _axis(scale, _ticks(low, 1.0), len(points), percent=True))
+    return _svg(
+        _height(len(points)), title, described, drawn(), _axis(scale, _ticks(low, 1.0), len(points), percent=True)
+    )
 
 
 # ---------------------------------------------------------------------------------------------- parts
@@ -133,14 +156,18 @@ class _Scale:
 
 
 def _y(index: int) -> float:
+    """The middle of a row."""
     return _TOP + _ROW * index + _ROW / 2
 
 
-def _svg(rows: int, title: str, described: str, *parts: Iterable[Markup]) -> Markup:
-    height = _TOP + _ROW * rows + _BOTTOM
+def _height(rows: int) -> float:
+    return _TOP + _ROW * rows + _BOTTOM
+
+
+def _svg(height: float, title: str, described: str, *parts: Iterable[Markup]) -> Markup:
     return element(
         "svg", element("title", title), element("desc", described), *parts,
-        viewBox=f"0 0 {_WIDTH} {height}", role="img", aria_label=title, xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {_WIDTH} {height:g}", role="img", aria_label=title, xmlns="http://www.w3.org/2000/svg",
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from dpsql.audit.findings import Audit, Case, Coverage, QueryAudit, TableAudit
+from dpsql.audit.findings import TENTHS, Audit, Case, Coverage, QueryAudit, TableAudit
 from dpsql.policy.problems import printable
 from dpsql.privacy.loss import decimal_text
 
@@ -39,7 +39,7 @@ MEANINGS = (
 LIMITS = (
     "Cases are made by chance: that none shows a fault is evidence, not proof. Other seeds and more cases add to it.",
     "The rows are made up from the policy; no private data is read. Whether bounds, keys and units of the policy fit "
-    "your data, dpsql check tells; whether they are wise, only you can know.",
+    "the data, dpsql check tells; whether they are wise, only their owner can know.",
     "The law of the noise itself is tested by coverage alone here; dpsql's own tests examine it closely.",
     "Time, memory and other side channels are not measured.",
     "What the policy calls public is shown as it is, and is not part of the promise.",
@@ -82,6 +82,14 @@ def epsilon(value: Fraction) -> str:
 def of_epsilon(case: Case | None) -> str:
     """`99.8 % of ε 1`."""
     return "no case" if case is None else f"{percent(case.share)} of {epsilon(case.epsilon)}"
+
+
+def spread(audit: Audit) -> list[tuple[str, int]]:
+    """How many cases of all tables needed how much of their ε; none where they weren't counted."""
+    counts = [sum(each) for each in zip(*(table.spread for table in audit.tables if table.spread), strict=True)]
+    step = 100 // TENTHS
+    names = [*(f"{part * step}–{(part + 1) * step}" for part in range(TENTHS)), "100"]
+    return list(zip(names, counts, strict=True)) if counts else []
 
 
 def bounds(table: TableAudit) -> str:
