@@ -140,7 +140,7 @@ SPOKEN: tuple[tuple[str, str, str, str, str], ...] = (
 
 # What is written in the place of what, and is no reason to speak.
 SILENT: tuple[tuple[str, str], ...] = (
-    (MAX_EPSILON, "  max_epsilon: 10\n"),
+    ("  epsilon: 1\n" + MAX_EPSILON, "  epsilon: 10\n  max_epsilon: 10\n"),
     ("  max_epsilon: 4\nbudget:\n  epsilon: 20\n", "budget:\n  epsilon: 10\n"),
     ("  max_epsilon: 4\n", ""),  # the analysts' limits are the ceiling
     ("  epsilon: 20\n", "  epsilon: 1.5\n  per: month\n"),
@@ -166,6 +166,8 @@ SILENT: tuple[tuple[str, str], ...] = (
     ("  max_epsilon: 4\nbudget:\n", "  max_epsilon: 4\n  delta: 1e-8\nbudget:\n  delta: 1e-6\n"),
     ("      sex:", "      patient_id: {type: integer, unique: true}\n      sex:"),
     ("    unit: row\n", "    unit: row\n    primary_key: user_id\n"),
+    ("    unit: {column: patient_id, max_rows: 20}\n    columns:\n", "    unit: {column: id, max_rows: 20}\n    columns:\n"
+     "      id: {type: integer}\n"),  # people has an id of its own
     (ROWS, "max_rows: 1000}"),
     (ROWS, "max_rows: 120, max_groups: 3, max_rows_per_key: 4}"),
 )  # fmt: skip

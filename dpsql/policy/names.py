@@ -17,6 +17,7 @@ _PERSONAL = frozenset(
 """Words that nearly always do."""
 _ONE_OF_EACH = frozenset("ssn mrn nino email iban passport".split())
 """Words of what each person has one of, and no two persons have in common."""
+_GENERIC = frozenset("id ids uuid guid key code number no nr".split())
 _PERSONS = (
     "patient|person|people|user|customer|cust|client|member|employee|worker|student|pupil|subscriber|citizen|resident|"
     "household|account|visitor|voter|donor|tenant|passenger|driver|participant|respondent|individual"
@@ -43,6 +44,11 @@ def names_person(name: str) -> bool:
     """Whether equal values of a column of this name are probably one person: `patient_id`, `custkey`, `ssn`."""
     found = words(name)
     return not _ONE_OF_EACH.isdisjoint(found) or _NUMBERED.search("_".join(found)) is not None
+
+
+def is_generic(name: str) -> bool:
+    """Whether columns of this name number other things in each table: `id`, `key`."""
+    return words(name) in {(word,) for word in _GENERIC}
 
 
 def is_number_of_something(name: str) -> bool:

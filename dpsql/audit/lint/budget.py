@@ -110,7 +110,8 @@ def unnamed_analysts(policy: Policy, lines: Lines) -> Iterator[Advice]:
 def many_queries(policy: Policy, lines: Lines) -> Iterator[Advice]:
     """Charges so small that a query can be repeated without end: so what no charge pays for, time, is averaged."""
     limit, least = policy.budget.everyone, policy.privacy.min_epsilon
-    if limit.epsilon is not None and (year := _a_year(limit.epsilon, limit.per)) > least * MOST_QUERIES:
+    year = MOST_IN_A_YEAR if limit.epsilon is None else min(MOST_IN_A_YEAR, _a_year(limit.epsilon, limit.per))
+    if year > least * MOST_QUERIES:
         yield Advice(
             lines.of("privacy", "min_epsilon"),
             f"at min_epsilon {decimal_text(least)} the budget allows {int(year / least):,} queries a year: what "

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from dpsql.audit.findings import Advice
 from dpsql.policy import Lines, Policy, Table, Unit
-from dpsql.policy.names import names_person
+from dpsql.policy.names import is_generic, names_person
 from dpsql.policy.problems import printable
 from dpsql.privacy.interval import laplace_half_width
 from dpsql.privacy.loss import decimal_text
@@ -20,10 +20,10 @@ LOOSER = 10
 
 
 def _unit_columns(policy: Policy) -> dict[str, Table]:
-    """The names of unit columns, in lower case, each with the first table that has it."""
+    """The telling names of unit columns, in lower case, each with the first table that has it."""
     found: dict[str, Table] = {}
     for table in policy.tables.values():
-        if isinstance(table.unit, Unit) and table.unit.column is not None:
+        if isinstance(table.unit, Unit) and table.unit.column is not None and not is_generic(table.unit.column):
             found.setdefault(table.unit.column, table)
     return found
 
