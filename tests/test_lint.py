@@ -166,8 +166,8 @@ SILENT: tuple[tuple[str, str], ...] = (
     ("  max_epsilon: 4\nbudget:\n", "  max_epsilon: 4\n  delta: 1e-8\nbudget:\n  delta: 1e-6\n"),
     ("      sex:", "      patient_id: {type: integer, unique: true}\n      sex:"),
     ("    unit: row\n", "    unit: row\n    primary_key: user_id\n"),
-    ("    unit: {column: patient_id, max_rows: 20}\n    columns:\n", "    unit: {column: id, max_rows: 20}\n    columns:\n"
-     "      id: {type: integer}\n"),  # people has an id of its own
+    ("    unit: {column: patient_id, max_rows: 20}\n    columns:\n",
+     "    unit: {column: id, max_rows: 20}\n    columns:\n      id: {type: integer}\n"),  # people has one of its own
     (ROWS, "max_rows: 1000}"),
     (ROWS, "max_rows: 120, max_groups: 3, max_rows_per_key: 4}"),
 )  # fmt: skip

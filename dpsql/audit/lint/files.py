@@ -99,16 +99,14 @@ def ledger_among_data(policy: Policy, lines: Lines) -> Iterator[Advice]:
 
 def served(policy: Policy, lines: Lines) -> Iterator[Advice]:
     """Private data, or the ledger with all queries, in the folder of a web server."""
-    for what, line, location in (
-        ("the ledger", lines.of("ledger"), str(policy.ledger)),
-        *(
-            (f"the source of the private {printable(table.name)}", lines.of("tables", table.name, "source"),
-             _engine_file(policy) or table.source.location)
-            for table in policy.tables.values()
-            if not table.public
-        ),
-    ):  # fmt: skip
-        if any(part in os.path.realpath(location) + "/" for part in _SERVED):
+    places = {str(policy.ledger): ("the ledger", lines.of("ledger"))}
+    for table in policy.tables.values():
+        if not table.public:
+            what = f"the source of the private {printable(table.name)}"
+            location = _engine_file(policy) or table.source.location
+            places.setdefault(location, (what, lines.of("tables", table.name, "source")))
+    for location, (what, line) in places.items():
+        if any(part in f"{os.path.realpath(location)}/" for part in _SERVED):
             yield Advice(
                 line,
                 f"{what} is {_shown(Path(location))}, where web servers look for what they show to everyone",
