@@ -76,9 +76,9 @@ examples:
   dpsql audit config/pums.yaml --format html -o audit.html
   dpsql audit config/pums.yaml --strict --format json -o audit.json
 
-For the owner of the data. Statements and rows are made up from the policy, and every statement is asked with and
-without the rows of one privacy unit; no private row is read, nothing is charged. In the file of --queries, ;
-divides statements.
+For the owner of the data. Statements and rows are made up from the policy, and every statement is asked
+with and without the rows of one privacy unit; no private row is read, and nothing is charged. In the file of
+--queries a ; divides statements.
 """,
     "budget": """\
 examples:
