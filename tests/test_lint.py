@@ -81,6 +81,8 @@ SPOKEN: tuple[tuple[str, str, str, str, str], ...] = (
      "epsilon: 1.5 with per: month"),
     ("yearly_epsilon", "  epsilon: 20\n", "  epsilon: 1\n  per: day\n", "ε 1 each day, ε 366 a year",
      "epsilon: 0.05 with per: day"),
+    ("yearly_epsilon", BUDGET + '    "*": {epsilon: 1}\n', "budget:\n  epsilon: 20.5\n",
+     "may spend ε 20.5: a person is promised a factor of e^20.5", "write epsilon: 20 or less, without per"),
     ("unnamed_analysts", '    "*": {epsilon: 1}\n', "", "an analyst who is not named here has all of ε 20",
      '"*": {epsilon: 0}'),
     ("many_queries", MAX_EPSILON, MAX_EPSILON + "  min_epsilon: 1e-6\n", "allows 20,000,000 queries a year",
@@ -142,6 +144,7 @@ SPOKEN: tuple[tuple[str, str, str, str, str], ...] = (
 SILENT: tuple[tuple[str, str], ...] = (
     ("  epsilon: 1\n" + MAX_EPSILON, "  epsilon: 10\n  max_epsilon: 10\n"),
     ("  max_epsilon: 4\nbudget:\n  epsilon: 20\n", "budget:\n  epsilon: 10\n"),
+    (MAX_EPSILON + BUDGET + '    "*": {epsilon: 1}\n', "budget:\n  epsilon: 10\n"),
     ("  max_epsilon: 4\n", ""),  # the analysts' limits are the ceiling
     ("  epsilon: 20\n", "  epsilon: 1.5\n  per: month\n"),
     ("  epsilon: 20\n", "  epsilon: 0.35\n  per: week\n"),
