@@ -112,6 +112,7 @@ SPOKEN: tuple[tuple[str, str, str, str, str], ...] = (
     ("type_limits", COST, 'cost: {type: "decimal(10,2)", bounds: [0, 99999999.99]}', "visits.cost has bounds as wide",
      "from what is known"),
     ("type_limits", COST, "cost: {type: double, bounds: [-1e308, 1e308]}", "more than 1e300", "from what is known"),
+    ("type_limits", COST, "price: {type: double, bounds: [0, 1e12]}", "visits.price has bounds as wide", "from what"),
     ("known_ranges", "bounds: [0, 120]", "bounds: [0, 1200]", "people.age has bounds 10 times as wide as 0 to 120",
      "bounds: [0, 120]"),
     ("known_ranges", "weight: {type: double, bounds: [0, 300]}", "birthYear: {type: integer, bounds: [0, 2100]}",
@@ -166,6 +167,7 @@ SILENT: tuple[tuple[str, str], ...] = (
     ("weight: {type: double, bounds: [0, 300]}", "month: {type: integer, bounds: [202001, 203012]}"),
     ("weight: {type: double, bounds: [0, 300]}", "age_days: {type: integer, bounds: [0, 40000]}"),
     (COST, "Price: {type: integer, bounds: [0, 9999]}"),
+    ("price: {type: double, bounds: [0, 10]}", "cost: {type: double, bounds: [0, 1e9]}"),  # it is public
     ("bounds: [2020-01-01, 2030-12-31]", "bounds: [1900-01-01, 2050-12-31]"),
     ("note: {type: text}", "country: {type: text, keys: [x]}"),
     ("  max_epsilon: 4\nbudget:\n", "  max_epsilon: 4\n  delta: 1e-8\nbudget:\n  delta: 1e-6\n"),
@@ -273,6 +275,19 @@ def test_a_budget_without_a_limit(write: Callable[..., Path]) -> None:
     assert any("one query may ask for any ε" in each.what for each in lint.advice(ceiling))
     unnamed = replace(free, budget=replace(free.budget, analysts={"alice": Limit(policy.privacy.epsilon)}))
     assert any("not named here has no limit" in each.what for each in lint.advice(unnamed))
+
+
+def test_keys_of_a_public_table_are_no_secret(write: Callable[..., Path]) -> None:
+    """Also where they are known: in a policy that is compared with the data."""
+    text = BASE.replace("keys: [1, 2, 3]", "keys: {from: drugs.number}").replace(
+        "price:", "number: {type: integer}\n      price:"
+    )
+    policy = load(write(text))
+    assert policy.tables["visits"].columns["clinic_id"].keys_from == ("drugs", "number")
+    for column in policy.tables["visits"].columns.values():
+        if column.keys_from is not None:
+            policy.tables["visits"].columns[column.name] = replace(column, keys=tuple(range(20_000)))
+    assert lint.advice(policy) == ()
 
 
 @pytest.mark.parametrize(
