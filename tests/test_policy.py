@@ -1016,6 +1016,12 @@ TOPS: list[tuple[str | bytes, int, str, str]] = [
     (swapped("var/a.ledger", "."), 3, "ledger '.' is a directory", "a file"),
     (swapped("var/a.ledger", "policy.yaml"), 3, "is also the policy itself", "of its own"),
     (swapped("var/a.ledger", "./people.csv"), 3, "is also the source of people", "of its own"),
+    (
+        swapped("var/a.ledger", "clinic.duckdb") + "engine: duckdb:///clinic.duckdb\n",
+        3,
+        "is also the file of the engine",
+        "of its own",
+    ),
     (swapped("var/a.ledger", "[a]"), 3, "ledger must be a text, found a list", "var/name.ledger"),
     ("dpsql: 1\nbudget: {epsilon: 1}\nledger: a\n", 1, "the policy has no 'tables'", "tables: {people:"),
     (

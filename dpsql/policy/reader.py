@@ -122,7 +122,7 @@ def _read_top(top: Section, path: str, problems: Problems) -> Policy | None:
 def _files(path: str, engine: str | None, tables: dict[str, Table]) -> dict[str, str]:
     """The files that are in use already, and as what."""
     used = {table.source.location: f"the source of {table.name}" for table in tables.values()}
-    used[(engine or "").removeprefix("duckdb://")] = "the file of the engine"
+    used[sources.database_file(engine or "") or ""] = "the file of the engine"
     return {**used, path: "the policy itself"}
 
 

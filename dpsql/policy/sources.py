@@ -58,6 +58,11 @@ def read_engine(top: Section, base: str) -> str | None:
     return _PREFIX + location
 
 
+def database_file(engine: str) -> str | None:
+    """The absolute path of the database of a checked engine; None for one in memory."""
+    return engine.removeprefix(_PREFIX) if engine.startswith(_PREFIX) else None
+
+
 def _refuse_engine(top: Section, url: str) -> None:
     scheme = url.partition(":")[0]
     meant = similar(scheme, (IN_MEMORY,))
