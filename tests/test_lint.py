@@ -125,6 +125,8 @@ SPOKEN: tuple[tuple[str, str, str, str, str], ...] = (
      "no query can group by visits.home_country", "keys: [a, b, c]"),
     ("rows_of_persons", "      sex:", "      custKey: {type: integer}\n      sex:",
      "custKey seems to say whose it is: a person with k rows", "unit: {column: custKey, max_rows: 20}"),
+    ("rows_of_persons", "      sex:", "      user_id: {type: integer}\n      client_no: {type: integer}\n      sex:",
+     "user_id seems to say whose it is", "unit: {column: user_id, max_rows: 20}"),  # once for a table
     ("rows_of_persons", "      sex:", "      PATIENT_id: {type: integer}\n      sex:",
      "PATIENT_id seems to say whose it is, as the rows of visits are", "unique: true at PATIENT_id"),
     ("rows_of_persons", "visits:", "other:\n    source: data/people.csv\n    unit: {column: whose, max_rows: 3}\n"
@@ -277,6 +279,22 @@ def test_a_budget_without_a_limit(write: Callable[..., Path]) -> None:
     assert any("not named here has no limit" in each.what for each in lint.advice(unnamed))
 
 
+def test_text_can_be_grouped_by_for_a_delta(write: Callable[..., Path]) -> None:
+    text = BASE.replace("note: {type: text}", "country: {type: text}")
+    with_delta = text.replace("max_epsilon: 4\nbudget:\n", "max_epsilon: 4\n  delta: 1e-8\nbudget:\n  delta: 1e-6\n")
+    assert [name for name, _ in spoken(write(text))] == ["categories_without_keys"]
+    assert spoken(write(with_delta)) == []
+
+
+def test_a_source_whose_name_looks_like_a_glob(write: Callable[..., Path]) -> None:
+    path = write()
+    source = path.parent / "data" / "people[1].csv"
+    source.touch(0o602)
+    source.chmod(0o602)
+    path.write_text(BASE.replace("data/people.csv", "data/people[1].csv"), encoding="utf-8")
+    assert [advice.hint for _, advice in spoken(path)] == [f"chmod o-w '{source}'"]
+
+
 def test_keys_of_a_public_table_are_no_secret(write: Callable[..., Path]) -> None:
     """Also where they are known: in a policy that is compared with the data."""
     text = BASE.replace("keys: [1, 2, 3]", "keys: {from: drugs.number}").replace(
@@ -353,6 +371,8 @@ def test_writable_by_a_group_that_others_are_in(
     [(_, advice)] = spoken(path)
     assert advice.what == f"the group staff may write to {path}, and so change what is protected"
     assert (advice.line, advice.hint) == (0, f"chmod g-w {path}")
+    mallory.pw_uid, mallory.pw_gid, group.gr_mem = found.st_uid, found.st_gid, [pwd.getpwuid(found.st_uid).pw_name]
+    assert spoken(path) == []  # the owner is in it alone
 
 
 def test_beside_writable(write: Callable[..., Path]) -> None:
@@ -365,6 +385,8 @@ def test_beside_writable(write: Callable[..., Path]) -> None:
     [(rule, advice)] = spoken(path)
     assert rule == "beside_writable" and str(other) in advice.what
     assert BASE.splitlines()[advice.line - 1].startswith("ledger:")
+    (path.parent / "var").chmod(0o777)
+    assert [rule for rule, _ in spoken(path)] == ["writable"]  # which says more
 
 
 @pytest.mark.parametrize(
@@ -379,6 +401,9 @@ def test_ledger_filesystem(write: Callable[..., Path], tmp_path: Path, kind: str
     (tmp_path / "mountinfo").write_text(f"{root}{other}29 27 0:9 / {point} rw - {kind} x rw\n", encoding="utf-8")
     [(rule, advice)] = spoken(path)
     assert rule == "ledger_filesystem" and says in advice.what and "local disk" in advice.hint
+    hidden = f"29 27 0:9 / {point} rw - {kind} x rw\n30 29 254:1 / {point} rw - xfs /dev/vdb rw\n"
+    (tmp_path / "mountinfo").write_text(root + hidden, encoding="utf-8")
+    assert spoken(path) == []
     (tmp_path / "mountinfo").unlink()  # not Linux
     assert spoken(path) == []
 
@@ -396,18 +421,30 @@ def test_a_mount_with_a_blank_in_its_name(write: Callable[..., Path], tmp_path: 
         ("data/the.ledger", "data/people.csv"),
         ("data/deep/the.ledger", "data/**/*.csv"),
         ("data/the.ledger", "data/p*.csv"),
+        ("years/2020/the.ledger", "years/*/people.csv"),
     ],
 )
 def test_ledger_among_data(write: Callable[..., Path], ledger: str, source: str) -> None:
     text = BASE.replace("var/the.ledger", ledger).replace("data/people.csv", source)
-    [(rule, advice)] = spoken(write(text))
+    years = write(text).parent / "years" / "2020"
+    years.mkdir(parents=True)
+    (years / "people.csv").touch()
+    [(rule, advice)] = spoken(years.parents[1] / "policy.yaml")
     assert rule == "ledger_among_data" and "an old ledger comes back with it" in advice.what
     assert "ledger: ledgers/" in advice.hint
 
 
-def test_a_ledger_beside_the_database(tmp_path: Path) -> None:
+def test_a_database(tmp_path: Path) -> None:
     config = copy_policies(tmp_path).with_name("tpch.yaml")
     generate.write(config.parent / "data", scale=0.001)
+    database = config.parent / "data" / "tpch.duckdb"
+    database.chmod(0o622)
+    [(rule, advice)] = spoken(config)
+    assert rule == "writable" and advice.what == (
+        f"everyone may write to {database}, and so change the rows of customer, the rows of orders, the rows of "
+        "lineitem, the rows of part or 4 others"
+    )
+    database.chmod(0o600)
     config.write_text(config.read_text(encoding="utf-8").replace("ledger: var/", "ledger: data/"), encoding="utf-8")
     assert [name for name, _ in spoken(config)] == ["ledger_among_data"]
 
@@ -436,7 +473,13 @@ def test_readable(write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -
         assert advice.hint == f"chmod o= {people} {visits}"
         users[0].pw_shell = "/usr/sbin/nologin"
         assert spoken(path) == []
-        users[0].pw_shell = "/bin/bash"
+        users[0].pw_shell, users[0].pw_uid = "/bin/bash", 33
+        assert spoken(path) == []  # of the system
+        users[0].pw_uid = 4711
+        with monkeypatch.context() as running:
+            running.setattr(os, "getuid", lambda: 4711)
+            assert spoken(path) == []  # runs this
+        assert len(spoken(path)) == 1
         (place / "data").chmod(0o750)  # nobody can reach it
         assert spoken(path) == []
     finally:

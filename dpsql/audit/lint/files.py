@@ -17,6 +17,7 @@ from pathlib import Path
 from dpsql.audit.findings import Advice
 from dpsql.policy import Lines, Policy, Table
 from dpsql.policy.problems import one_of, printable
+from dpsql.policy.sources import database_file
 
 _NETWORK = frozenset("nfs nfs4 cifs smb3 smbfs 9p afs ceph glusterfs lustre fuse.sshfs fuse.s3fs fuse.gcsfuse".split())
 _VOLATILE = frozenset(("tmpfs", "ramfs"))
@@ -43,9 +44,10 @@ def writable(policy: Policy, lines: Lines) -> Iterator[Advice]:
         for found in filter(None, map(_loose, files)):
             loose.setdefault(found.place, (line, found, []))[2].append(harm)
     for line, found, harms in loose.values():
+        named = _first(list(dict.fromkeys(harms)))
         yield Advice(
             line,
-            f"{found.who} may write to {_shown(found.place)}, and so change {one_of(dict.fromkeys(harms))}",
+            f"{found.who} may write to {_shown(found.place)}, and so change {one_of(named)}",
             f"chmod {found.mode} {shlex.quote(str(found.place))}",
         )
 
@@ -83,11 +85,11 @@ def ledger_among_data(policy: Policy, lines: Lines) -> Iterator[Advice]:
     """A ledger in a folder of the data: with the data an old copy of it is put back, and nothing notices."""
     folder = os.path.realpath(policy.ledger.parent)
     for table in policy.tables.values():
-        source = _engine_file(policy) or table.source.location
+        source = database_file(policy.engine) or table.source.location
         head, recursive, _ = source.partition("**")
         root = os.path.realpath(head if recursive else os.path.dirname(source))
-        inside = folder == root or (bool(recursive) and Path(folder).is_relative_to(root))
-        if inside or fnmatch.fnmatch(str(policy.ledger), source):
+        below = bool(recursive) and Path(folder).is_relative_to(root)
+        if below or folder == root or fnmatch.fnmatch(folder, root):
             yield Advice(
                 lines.of("ledger"),
                 f"the ledger stands in a folder of data, {_shown(Path(root))}: where that is restored from a copy, an "
@@ -103,7 +105,7 @@ def served(policy: Policy, lines: Lines) -> Iterator[Advice]:
     for table in policy.tables.values():
         if not table.public:
             what = f"the source of the private {printable(table.name)}"
-            location = _engine_file(policy) or table.source.location
+            location = database_file(policy.engine) or table.source.location
             places.setdefault(location, (what, lines.of("tables", table.name, "source")))
     for location, (what, line) in places.items():
         if any(part in f"{os.path.realpath(location)}/" for part in _SERVED):
@@ -139,17 +141,17 @@ RULES = (writable, beside_writable, ledger_filesystem, ledger_among_data, served
 # ---------------------------------------------------------------------------------------------- files
 
 
+def _first(names: list[str]) -> list[str]:
+    """All of a few, else the first and how many more there are."""
+    return names if len(names) <= _MOST_NAMED else [*names[: _MOST_NAMED - 1], f"{len(names) - _MOST_NAMED + 1} others"]
+
+
 def _shown(path: Path) -> str:
     return printable(str(path), 200)
 
 
-def _engine_file(policy: Policy) -> str | None:
-    """The database file; None for an engine in memory."""
-    return policy.engine.removeprefix("duckdb://") if policy.engine.startswith("duckdb://") else None
-
-
 def _files(policy: Policy, table: Table) -> list[Path]:
-    database = _engine_file(policy)
+    database = database_file(policy.engine)
     if table.source.kind == "table":
         return [Path(database)] if database is not None else []
     location = table.source.location
