@@ -1,0 +1,52 @@
+"""How often intervals hold the number without noise: real noise, over made-up rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from dpsql.audit.findings import Coverage
+from dpsql.audit.laboratory import ANALYST, Laboratory, Unlimited
+from dpsql.audit.relations import Relations
+from dpsql.engines import Engine
+from dpsql.errors import Error
+from dpsql.ledger import Ledger
+from dpsql.policy import Kind, Table
+from dpsql.privacy.noise import SystemNoise
+from dpsql.session import Session
+
+DRAWS = 400
+"""Answers of each aggregate."""
+UNITS = 30
+"""In the table that is asked, where all rows are as the policy expects them: then DuckDB knows the exact numbers."""
+
+
+def coverage(made: Laboratory, table: Table) -> Iterator[Coverage]:
+    """Ask for COUNT, SUM and AVG again and again."""
+    engine, ledger = cast(Engine, made.engine), cast(Ledger, Unlimited())
+    session = Session(made.policy, engine, ledger, SystemNoise())
+    made.engine.load(made.twin.database(UNITS, style="expected"))
+    relations = Relations(made.twin.random, made.policy, made.public)
+    numbers = [c for c in table.columns.values() if c.bounds is not None and c.type.kind in _NUMBERS]
+    column = relations.written(numbers[0].name) if numbers else None
+    for call in ("COUNT(*)", *([f"SUM({column})", f"AVG({column})"] if column else ())):
+        sql = f"SELECT {call} FROM {relations.written(table.name)}"
+        ((exact,),) = made.engine.connection.execute(sql).fetchall()
+        if exact is None:
+            continue
+        try:
+            inside = sum(_holds(session, sql, float(exact)) for _ in range(DRAWS))
+        except Error:
+            continue
+        yield Coverage(call, 0.95, DRAWS, inside)
+
+
+def _holds(session: Session, sql: str, exact: float) -> bool:
+    result = session.execute(sql, analyst=ANALYST)
+    (value,), (column,) = result.rows[0], result.columns
+    width = column.half_widths[0] if column.half_widths is not None else column.half_width
+    assert width is not None
+    return abs(float(value) - exact) <= width * (1 + 1e-9) + abs(exact) * 1e-12
+
+
+_NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.DECIMAL)
