@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 
 from dpsql.audit.chance import Random
 from dpsql.audit.coverage import coverage
-from dpsql.audit.findings import TENTHS, Audit, Case, Coverage, QueryAudit, TableAudit, Violation
+from dpsql.audit.findings import TENTHS, Audit, Case, QueryAudit, TableAudit, Violation
 from dpsql.audit.laboratory import Laboratory
 from dpsql.audit.lint import advice
 from dpsql.audit.replay import Violated
@@ -62,40 +63,45 @@ def audit(
     Raises PolicyError and EngineError for public tables that can't be read.
     """
     seed = Random().randrange(2**32) if seed is None else seed
+    random = Random(seed)
     plain = replace(policy, dialect="duckdb")
-    tables = tuple(_attacked(plain, table, cases, seed) for table in policy.tables.values() if not table.public)
-    own = tuple(_asked(policy, line, sql, seed) for line, sql in queries)
+    with ExitStack() as closing:
+        made = [Laboratory(plain, random, enforced=enforced) for enforced in (False, True)[: 1 + _has_keys(policy)]]
+        for each in made:
+            closing.callback(each.close)
+        tables = tuple(_attacked(made, table, cases, seed) for table in made[0].twin.private.values())
+        owner = Laboratory(policy, random) if queries and policy.dialect != "duckdb" else made[0]
+        closing.callback(owner.close)
+        own = tuple(_asked(owner, line, sql, seed) for line, sql in queries)
     shown = policy.shown or str(policy.path)
     return Audit(shown, policy.fingerprint, metadata.version("dpsql"), seed, tables, own, advice(policy))
+
+
+def _has_keys(policy: Policy) -> bool:
+    """Whether an engine may keep something unique in private tables, which some of its SQL rests on."""
+    return any(table.unique for table in policy.tables.values() if not table.public)
 
 
 # ---------------------------------------------------------------------------------------------- tables
 
 
-def _attacked(policy: Policy, table: Table, cases: int, seed: int) -> TableAudit:
+def _attacked(laboratories: Sequence[Laboratory], table: Table, cases: int, seed: int) -> TableAudit:
     """First what every analyst asks, with units that reach their bounds; then whatever the grammar gives."""
     name = table.name.lower()
-    random = Random(f"{seed} {name}")
     tally = _Tally()
-    covered: tuple[Coverage, ...] = ()
-    for enforced in (False, True):
-        made = Laboratory(policy, random, enforced=enforced)
-        try:
-            statements = Statements(random, made.policy, made.public)
-            for sql in statements.simple(name):
-                if tally.cases < cases * (1 + enforced) // 2:
-                    _try(made, sql, tally, seed, _reaching(made, table))
-            private = policy.privacy.delta is not None
-            for number in range(cases):
-                if tally.cases >= cases * (1 + enforced) // 2:
-                    break
+    for index, made in enumerate(laboratories):
+        random, private = made.twin.random, made.policy.privacy.delta is not None
+        simple = list(Statements(random, made.policy, made.public).simple(name))
+        plain, all_ = (cases * (2 * index + half) // (2 * len(laboratories)) for half in (1, 2))
+        for sql in random.sample(simple, len(simple)):
+            if tally.cases < plain:
+                _try(made, sql, tally, seed, _reaching(made, table))
+        for number in range(cases):
+            if tally.cases < all_:
                 writer = Statements(random, made.policy, made.public, private=private and number % 3 == 0)
                 _try(made, writer.statement(name).sql(), tally, seed, [_any(made)])
-            if not enforced:
-                covered = tuple(coverage(made, table))
-        finally:
-            made.close()
-    keys = tuple((c.name, len(c.keys)) for c in made.policy.tables[name].columns.values() if c.keys is not None)
+    covered = tuple(coverage(laboratories[0], table))
+    keys = tuple((c.name, len(c.keys)) for c in table.columns.values() if c.keys is not None)
     return TableAudit(
         table.name, _unit(table), _bounds(table), keys, tally.cases, tally.refused, tally.tightest,
         tuple(tally.violations), covered, tuple(tally.spread),
@@ -187,17 +193,13 @@ def _bounds(table: Table) -> tuple[tuple[str, int], ...]:
 # ---------------------------------------------------------------------------------------------- the owner's queries
 
 
-def _asked(policy: Policy, line: int, sql: str, seed: int) -> QueryAudit:
-    made = Laboratory(policy, Random(f"{seed} {line}"))
-    try:
-        tally = _Tally()
-        compiled = _compiled(made, sql, tally, seed)
-        if isinstance(compiled, Error):
-            return QueryAudit(sql, line, compiled.message, 0, None, ())
-        if compiled is not None:
-            read = {t.name.lower(): t for release in compiled.plan.releases for t in release.query.rows.tables}
-            pairs = [pair for table in read.values() for pair in _reaching(made, table)]
-            _compare(made, sql, compiled, tally, seed, [*pairs, *(_any(made) for _ in range(TRIES))])
-        return QueryAudit(sql, line, None, tally.cases, tally.tightest, tuple(tally.violations))
-    finally:
-        made.close()
+def _asked(made: Laboratory, line: int, sql: str, seed: int) -> QueryAudit:
+    tally = _Tally()
+    compiled = _compiled(made, sql, tally, seed)
+    if isinstance(compiled, Error):
+        return QueryAudit(sql, line, compiled.message, 0, None, ())
+    if compiled is not None:
+        read = {t.name.lower(): t for release in compiled.plan.releases for t in release.query.rows.tables}
+        pairs = [pair for table in read.values() for pair in _reaching(made, table)]
+        _compare(made, sql, compiled, tally, seed, [*pairs, *(_any(made) for _ in range(TRIES))])
+    return QueryAudit(sql, line, None, tally.cases, tally.tightest, tuple(tally.violations))
