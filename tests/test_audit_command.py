@@ -14,12 +14,16 @@ import jsonschema
 import pytest
 
 import dpsql.audit
+from dpsql.audit import coverage
+from dpsql.audit.chance import Random
 from dpsql.audit.findings import Audit
+from dpsql.audit.laboratory import Laboratory
 from dpsql.cli import main
 from dpsql.errors import EngineError, ParseError
 from dpsql.parse import statements
 from dpsql.policy import Policy
 from tests import audits
+from tests.harness import make_policy
 from tests.test_audit_report import SCHEMA
 
 POLICY = """\
@@ -77,9 +81,9 @@ def test_what_is_asked_for(engine: Engine, config: str, capsys: pytest.CaptureFi
     assert main(["audit", config]) == 0
     assert main(["audit", "--queries", "mine.sql", config, "--cases", "7", "--seed", "12345678901234567890"]) == 0
     own = ((2, "SELECT COUNT(*) FROM people"), (4, "SELECT 2"))
-    assert engine.asked == [(config, (), 300, None), (config, own, 7, 12345678901234567890)]
+    assert engine.asked == [(config, (), dpsql.audit.CASES, None), (config, own, 7, 12345678901234567890)]
     first, second = capsys.readouterr().out.split("Every declared sensitivity held")[1:]
-    assert first.endswith("The same again: dpsql audit 'my policy.yaml' --cases 300 --seed 42\n")
+    assert first.endswith("The same again: dpsql audit 'my policy.yaml' --cases 200 --seed 42\n")
     assert second.endswith("dpsql audit 'my policy.yaml' --queries mine.sql --cases 7 --seed 42\n")
 
 
@@ -242,3 +246,17 @@ def test_what_does_not_end(text: str) -> None:
 def test_lines_are_counted_on() -> None:
     found = statements("SELECT 1;\n" * 1_000 + "SELECT 2; SELECT 3\n;\nSELECT 4", "duckdb")
     assert [line for line, _ in found] == [*range(1, 1_001), 1_001, 1_001, 1_003]
+
+
+# ---------------------------------------------------------------------------------------------- all of it
+
+
+def test_a_key_with_bounds_is_numbered_beyond_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals are about what is within the bounds, so their number is of another column."""
+    tables = "  t: {source: t.csv, unit: row, primary_key: k, columns: {k: {type: integer, bounds: [1, 7]},"
+    policy = make_policy(f"{tables} x: {{type: integer, bounds: [0, 9]}}}}}}\n")
+    monkeypatch.setattr(coverage, "DRAWS", 5)
+    laboratory = Laboratory(policy, Random(1))
+    found = list(coverage.coverage(laboratory, policy.tables["t"]))
+    laboratory.close()
+    assert [each.aggregate for each in found] == ["COUNT(*)", "SUM(x)", "AVG(x)"]

@@ -27,7 +27,12 @@ def coverage(made: Laboratory, table: Table) -> Iterator[Coverage]:
     session = Session(made.policy, engine, ledger, SystemNoise())
     made.engine.load(made.twin.database(UNITS, style="expected"))
     relations = Relations(made.twin.random, made.policy, made.public)
-    numbers = [c for c in table.columns.values() if c.bounds is not None and c.type.kind in _NUMBERS]
+    numbered = {*(table.via.columns if table.via else ()), *(name for key in table.unique for name in key)}
+    numbers = [
+        c
+        for name, c in table.columns.items()
+        if c.bounds is not None and c.type.kind in _NUMBERS and name not in numbered  # a key is numbered, bounds or not
+    ]
     column = relations.written(numbers[0].name) if numbers else None
     for call in ("COUNT(*)", *([f"SUM({column})", f"AVG({column})"] if column else ())):
         sql = f"SELECT {call} FROM {relations.written(table.name)}"

@@ -19,7 +19,7 @@ from dpsql.session import system_user
 MOST_BYTES = 400_000
 """More than the longest statement that is parsed."""
 MOST_BYTES_OF_QUERIES = 4_000_000
-DEFAULT_CASES = 300
+DEFAULT_CASES = 200
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,38}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}\.[0-9]{0,30}|\.[0-9]{1,30})", re.ASCII)
@@ -201,7 +201,7 @@ def _explain(command: argparse.ArgumentParser) -> None:
 def _audit(command: argparse.ArgumentParser) -> None:
     _common(command)
     command.add_argument("--queries", metavar="FILE", help="a file (UTF-8) of your own statements, to be tried too")
-    cases = f"how many statements to make up (default: {DEFAULT_CASES})"
+    cases = f"how many pairs of databases to compare for each table (default: {DEFAULT_CASES})"
     command.add_argument("--cases", metavar="N", type=_positive, default=DEFAULT_CASES, help=cases)
     seed = "make the statements and rows of an earlier audit again (default: new ones)"
     command.add_argument("--seed", metavar="N", type=_seed, help=seed)

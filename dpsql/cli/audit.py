@@ -10,12 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import dpsql.audit
-from dpsql.audit.findings import Audit
-from dpsql.audit.report import words
-from dpsql.audit.report.as_html import as_html
-from dpsql.audit.report.as_json import as_json
-from dpsql.audit.report.as_text import as_text
 from dpsql.cli.arguments import queries
 from dpsql.cli.errors import OK, POLICY, VIOLATED
 from dpsql.cli.output import Output, say
@@ -27,11 +21,17 @@ _SECONDS = 1.0
 
 def audit(arguments: argparse.Namespace) -> int:
     """Write the report; whether everything held is the exit code."""
+    from dpsql.audit import audit as attack  # here: other commands need not wait for it
+    from dpsql.audit.report import words
+    from dpsql.audit.report.as_html import as_html
+    from dpsql.audit.report.as_json import as_json
+    from dpsql.audit.report.as_text import as_text
+
     policy = load(arguments.config)
     own = () if arguments.queries is None else queries(arguments.queries, policy.dialect)
     with Output(arguments.output) as output:
         with _telling_time(f"auditing {printable(arguments.config, 200)}"):
-            found: Audit = dpsql.audit.audit(policy, queries=own, cases=arguments.cases, seed=arguments.seed)
+            found = attack(policy, queries=own, cases=arguments.cases, seed=arguments.seed)
         again = _command(arguments, found.seed)
         match arguments.format:
             case "json":
