@@ -13,7 +13,7 @@ from dpsql.privacy.loss import DELTA_PLACES, decimal_text
 MOST_OF_A_QUERY = Fraction(10)
 """The largest ε of one answer that still means something: the chance of an answer may turn on one person by 22,026."""
 MOST_IN_A_YEAR = Fraction(20)
-"""The largest ε of all answers of a year. The US census of 2020 was published at 19.61."""
+"""The largest ε of all answers of a year. The redistricting data of the US census of 2020 have 19.61."""
 MOST_DELTA = Fraction(1, 10**5)
 """The largest δ of all answers of a year. It has to be far below one in the number of people."""
 MOST_QUERIES = 10**6
