@@ -66,6 +66,8 @@ class Scope:
     columns: dict[str, Use]
     single: bool
     where: list[str] = field(default_factory=list)
+    commas: bool = False
+    """Whether tables stand after a comma: USING of a later join doesn't see those before it."""
 
     def of(self, *roles: str) -> list[str]:
         return [column for column, use in self.columns.items() if use.role in roles]
@@ -284,7 +286,7 @@ class Relations:
         using = self._using(rows, other, pairs)
         added = {f"{other.name}.{c}": self._joined(use, left) for c, use in other.columns.items()}
         both = Scope("", {**rows.columns, **added}, False)
-        if using is not None and self.chance(0.5):
+        if using is not None and not rows.commas and self.chance(0.5):
             rows.sql += f"{' LEFT' if left else ''} JOIN {other.sql} USING ({using})"
         elif left:
             on += [self.condition(both, 0) for _ in range(self.pick((0, 0, 1)))]
@@ -292,6 +294,7 @@ class Relations:
         elif self.chance(0.3) and " LEFT JOIN " not in rows.sql:
             rows.sql += f", {other.sql}"
             rows.where += on
+            rows.commas = True
         else:
             on += [self.condition(both, 0) for _ in range(self.pick((0, 0, 1)))]
             rows.sql += f" JOIN {other.sql} ON {' AND '.join(on)}"
