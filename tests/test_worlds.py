@@ -89,7 +89,7 @@ def cover(seed: int, statements: int, quota: int) -> Coverage:
     coverage = Coverage(wanted())
     random = Even(seed)
     with features.watching() as watch:
-        for world in range(seed * 1_000_000, seed * 1_000_000 + 4 * statements // EACH):
+        for world in range(seed * 1_000_000, seed * 1_000_000 + 6 * statements // EACH):
             made = laboratory(world)
             for index in range(EACH):
                 private = World(world).delta and random.random() < 0.6
@@ -194,7 +194,7 @@ def test_generated_statements_mean_what_duckdb_says_in_generated_worlds(chunk: i
     coverage = Counts(features.required_forms())
     compared = met = refused = 0
     with features.watching() as watch:
-        for world in range(seed * 1_000_000, seed * 1_000_000 + 4 * statements // EACH):
+        for world in range(seed * 1_000_000, seed * 1_000_000 + 6 * statements // EACH):
             made = laboratory(world, ZeroNoise())
             for index in range(EACH):
                 private = World(world).delta and random.random() < 0.5

@@ -59,11 +59,11 @@ _CLIPS = (
 _OTHER_NAMES = ("VAR_SAMP", "STDDEV_SAMP", "MEAN", "VAR", "STD", "COUNTIF", "COUNT_STAR")
 NAMES = (*(name.upper() for name in aggregates.found()), *_OTHER_NAMES)
 """Aggregates as analysts call them."""
-_CALLS = tuple((name, how) for name in ("COUNT", "SUM", "AVG", *NAMES) for how in ("", "", "DISTINCT", "FILTER"))
+_CALLS = tuple((name, how) for name in (*["COUNT"] * 5, "SUM", "AVG", *NAMES) for how in ("", "", "DISTINCT", "FILTER"))
 _PLAIN_CALLS = tuple((name, how) for name in ("COUNT", "SUM", "AVG", "COUNT") for how in ("", "", "DISTINCT", "FILTER"))
 _TEMPLATES = templates()
-_PIECES = tuple(template for found in _TEMPLATES.values() for template in found)
 _SUMS = tuple(template for kind in ("int", "dbl", "dec") for template in _TEMPLATES[kind])
+_COUNTED = tuple(template for kind in ("bool", "text", "date", "ts") for template in _TEMPLATES[kind])
 _TRUTHS = _TEMPLATES["bool"]
 _DEPTHS = (0, 0, 1)
 _TAILS = (
@@ -231,7 +231,7 @@ class Statements:
         if name == "COUNT":
             columns = list(rows.columns)
             counted: list[str | None] = [None] if not distinct else []
-            counted += [expressions.fill(self._template(relations, rows, _PIECES), relations.pick(_DEPTHS))] * 3
+            counted += [expressions.fill(self._template(relations, rows, _COUNTED), relations.pick(_DEPTHS))] * 5
             counted += [relations.pick(units)] * 2 if units else []
             counted += [relations.pick(columns), ", ".join(self.random.sample(columns, min(2, len(columns))))]
             return relations.pick(counted)
