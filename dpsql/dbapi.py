@@ -14,7 +14,8 @@ Where it differs from other databases:
 
 * Every execute is charged before any row is read, and a charge is never refunded: not by `rollback`, not by
   an error, not by closing. There are no transactions; `commit` and `rollback` do nothing.
-* The same statement executed twice is charged twice and answers differently: keep the rows.
+* The same statement executed twice answers the same, and is charged once: see `answers` in the policy. Where that is
+  off it is charged twice and answers differently.
 * `executemany` is refused: it would charge for answers that are thrown away.
 
 Code that runs in this process is trusted: it could read the data itself. The promise is about what `execute`
@@ -50,7 +51,7 @@ from dpsql.errors import (
     Warning,
 )
 from dpsql.policy import load
-from dpsql.result import Array, Result, ResultColumn, Row
+from dpsql.result import Array, Result, ResultColumn, Row, stored_text
 from dpsql.session import Session, open_session, system_user
 
 if TYPE_CHECKING:
@@ -136,6 +137,8 @@ class CursorPrivacy:
     epsilon_charged  what the ledger charged: 0 where no private table was read
     epsilon_left     what the budget leaves this analyst after it; None: no limit
     delta_charged    above 0 where the query groups by keys that aren't public
+    stored           when the oldest of the answer's numbers were released (UTC), where some were stored: these cost
+                     nothing again. None: all are fresh
     level            of the half-widths: 0.95
     half_widths      one for each column of `description`: None where the column is not one noisy number as it
                      stands; a number w: each exact number lies within answer ± w in `level` of all answers; a
@@ -149,17 +152,27 @@ class CursorPrivacy:
     level: float
     half_widths: tuple[float | tuple[float, ...] | None, ...]
     delta_charged: Fraction = Fraction(0)
+    stored: dt.datetime | None = None
 
     def __str__(self) -> str:
         left = "no limit" if self.epsilon_left is None else f"{float(self.epsilon_left):.9g} left"
         delta = f" and δ {float(self.delta_charged):.9g}" if self.delta_charged else ""
-        return f"charged ε {float(self.epsilon_charged):.9g}{delta}, {left}"
+        stored = "" if self.stored is None else f" ({stored_text(self.stored, self.epsilon_charged)})"
+        return f"charged ε {float(self.epsilon_charged):.9g}{delta}{stored}, {left}"
 
 
 def _privacy(result: Result) -> CursorPrivacy:
     cost = result.privacy
     widths = tuple(c.half_width if c.half_widths is None else c.half_widths for c in result.columns)
-    return CursorPrivacy(cost.analyst, cost.epsilon_charged, cost.epsilon_left, cost.level, widths, cost.delta_charged)
+    return CursorPrivacy(
+        cost.analyst,
+        cost.epsilon_charged,
+        cost.epsilon_left,
+        cost.level,
+        widths,
+        cost.delta_charged,
+        cost.stored,
+    )
 
 
 # ---------------------------------------------------------------------------------------------- sessions

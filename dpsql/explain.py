@@ -8,7 +8,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
@@ -16,17 +17,13 @@ from dpsql.aggregates.aggregate import SQUARED, Basis
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan
 from dpsql.policy import Unit
 from dpsql.privacy.interval import laplace_sum_half_width
+from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
-from dpsql.result import LEVEL
+from dpsql.result import LEVEL, moment_text
 from dpsql.rows import Rows
 
 SHOWN_KEYS = 8
-
-
-class _Remaining(Protocol):
-    @property
-    def epsilon(self) -> Fraction | None: ...
 
 
 class _Inner(Protocol):
@@ -34,28 +31,46 @@ class _Inner(Protocol):
     def sql(self) -> str: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a statement would be charged now, what the budget leaves before it, and which releases cost nothing.
+
+    Those are stored: by number, when they were released.
+    """
+
+    charge: PrivacyLoss
+    left: Fraction | None
+    stored: Mapping[int, dt.datetime]
+
+
 def explain(
-    plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, left: _Remaining, form: Literal["text", "json"] = "text"
+    plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Cost, form: Literal["text", "json"] = "text"
 ) -> str:
-    """The plan as text or as one JSON object. `left` is what the budget holds before this query."""
-    facts = describe(plan, inner, outer, left)
+    """The plan as text or as one JSON object."""
+    facts = describe(plan, inner, outer, cost)
     return json.dumps(facts, indent=2, ensure_ascii=False) if form == "json" else _text(facts)
 
 
-def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, left: _Remaining) -> dict[str, Any]:
+def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Cost) -> dict[str, Any]:
     """Everything that EXPLAIN shows, as plain data."""
-    before = left.epsilon
-    charged = plan.charge.epsilon
+    before, charged = cost.left, cost.charge.epsilon
     return {
         "epsilon": _number(plan.epsilon),
         "epsilon_charged": _number(charged),
-        "delta_charged": float(plan.charge.delta),
+        "delta_charged": float(cost.charge.delta),
         "epsilon_left_before": None if before is None else _number(before),
         "epsilon_left_after": None if before is None else _number(max(before - charged, Fraction(0))),
         "affordable": before is None or charged <= before,
-        "releases": [_release(r, [i.sql for i in queries]) for r, queries in zip(plan.releases, inner, strict=True)],
+        "releases": [
+            _release(release, [i.sql for i in queries]) | {"stored": _moment(cost.stored.get(number))}
+            for number, (release, queries) in enumerate(zip(plan.releases, inner, strict=True))
+        ],
         "outer_sql": outer,
     }
+
+
+def _moment(time: dt.datetime | None) -> str | None:
+    return None if time is None else time.isoformat(timespec="seconds")
 
 
 def _number(value: Fraction) -> float | int:
@@ -248,6 +263,10 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
             lines.append(f"    counted in full: {number['bound']}")
         for part in number["parts"]:
             lines.append(f"    {part['name']}: Δf {plain(part['sensitivity'])}, scale {plain(part['scale'])}")
+    if release["stored"]:
+        lines.append(
+            f"  stored {moment_text(dt.datetime.fromisoformat(release['stored']))}: given again, it costs nothing"
+        )
     if not release["inner_sql"]:
         return [*lines, "  the declared keys are listed: nothing is read, nothing is charged"]
     return [*lines, "  inner SQL (on the private engine):", *(f"    {sql}" for sql in release["inner_sql"])]

@@ -6,7 +6,7 @@ The plan is a function of SQL, policy and ε alone (PROOFS: nothing in it may de
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -141,6 +141,14 @@ class Plan:
     constants: tuple[Constant, ...] = ()
 
 
+def charge_of(releases: Iterable[ReleasePlan], settings: PrivacySettings) -> PrivacyLoss:
+    """What releases are charged together: the sums of ε and δ, ε at least the policy's floor; nothing for none."""
+    releases = tuple(releases)
+    epsilon = sum((r.epsilon for r in releases), Fraction(0))
+    delta = sum((r.delta for r in releases), Fraction(0))
+    return PrivacyLoss(max(epsilon, settings.min_epsilon) if epsilon else epsilon, delta)
+
+
 def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) -> Plan:
     """Split ε over the statement's releases, and each share over the bases of least total variance.
 
@@ -151,7 +159,8 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
     asked = [release.epsilon for release in query.releases if not release.is_free]
     if not asked:
         listed = tuple(_plan_release(release, Fraction(0), Fraction(0)) for release in query.releases)
-        return Plan(listed, query.outer, query.public_tables, Fraction(0), PrivacyLoss(Fraction(0)), query.constants)
+        charge = charge_of(listed, settings)
+        return Plan(listed, query.outer, query.public_tables, Fraction(0), charge, query.constants)
     sharing = asked.count(None)
     share = epsilon / sharing if sharing else Fraction(0)
     shares = [share if e is None else e for e in asked]
@@ -163,7 +172,7 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
         _plan_release(r, share if r.epsilon is None else r.epsilon, delta)
         for r, delta in zip(query.releases, deltas, strict=True)
     )
-    charge = PrivacyLoss(max(epsilon, settings.min_epsilon), sum((r.delta for r in releases), Fraction(0)))
+    charge = charge_of(releases, settings)
     return Plan(releases, query.outer, query.public_tables, epsilon, charge, query.constants)
 
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import duckdb
 from sqlglot import exp
 
+from dpsql.columns import Released
 from dpsql.engines import PublicTable
 from dpsql.errors import Cancelled, DatabaseError, EngineError, InternalError, UnknownColumn, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.query import Constant
-from dpsql.release import NoisyRows
 from dpsql.result import Values
 from dpsql.rows import RESERVED
 
@@ -108,7 +108,7 @@ class Scratch:
                 if deadline < now:
                     cursor.interrupt()
 
-    def bind(self, sql: str, samples: Mapping[str, NoisyRows], tree: exp.Expr) -> Outer:
+    def bind(self, sql: str, samples: Mapping[str, Released], tree: exp.Expr) -> Outer:
         """Names and types of the outer query's result, found by running it over sample rows: free, before any charge.
 
         Whatever is wrong with it (an unknown function or column, a type error, a text that is no number, a subquery of
@@ -130,7 +130,7 @@ class Scratch:
             raise _binding_error(error, tree) from None
         return Outer(sql, statement, tuple(row[0] for row in described), tuple(row[1] for row in described))
 
-    def run(self, outer: Outer, releases: Mapping[str, NoisyRows]) -> Values:
+    def run(self, outer: Outer, releases: Mapping[str, Released]) -> Values:
         """The values of the outer query's result. After the charge: any failure is one generic error.
 
         Where the query only names columns of one release, they are read off: what the engine would return.
@@ -156,7 +156,7 @@ class Scratch:
                 hint="check casts and divisions outside the aggregates: they see noisy numbers",
             ) from None
 
-    def value(self, constant: Constant, outer: Outer, releases: Mapping[str, NoisyRows]) -> object:
+    def value(self, constant: Constant, outer: Outer, releases: Mapping[str, Released]) -> object:
         """The value of a constant, or its rows as a list of dicts. A number that is none (NaN, infinity) is NULL.
 
         Raises InternalError where two rows have the same keys: a private row could meet both.

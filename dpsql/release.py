@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,45 +13,42 @@ from dpsql.aggregates.numbers import largest
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
 from dpsql.errors import EngineError
 from dpsql.plan import MAX_NUMBERS, BasisPlan, ReleasePlan
-from dpsql.policy import Kind
 from dpsql.privacy.key_selection import KeySelection
 from dpsql.privacy.noise import NoiseSource
 from dpsql.privacy.sensitivity import Part
-from dpsql.query import KeyDomain, half_width_name, interval_names, key_name, number_name
-from dpsql.result import LEVEL
+from dpsql.query import KeyDomain
 from dpsql.rewrite.inner import KINDS, Inner
 
-Column = npt.NDArray[Any]
+Code = tuple[int | str | None, ...]
+"""The codes of one combination of private keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyRows:
-    """One release as columns of equal length, one row for each cell: of the declared keys, in declared order.
+    """One release: the noisy integers of every cell, before anything is computed from them.
 
-    Where some keys are private there are these cells for each of those that were selected, in the order of the keys.
+    sums      of each basis, the noisy sums of each part by name: one for each cell, in steps of the exact sums. The law
+              of their noise is the plan's: that of BasisPlan.scale, of the selection's for the units of private keys
+    selected  the private keys that are shown, in their order; None where all keys are declared
+
+    The cells are the declared keys, in declared order, and where some keys are private these for each of those.
     """
 
-    columns: dict[str, Column]
+    sums: tuple[Mapping[str, Integers], ...] = ()
+    selected: tuple[Code, ...] | None = None
 
 
-def release(
-    exact: tuple[ExactRows, ...],
-    plan: ReleasePlan,
-    inner: tuple[Inner, ...],
-    noise: NoiseSource,
-    *,
-    counts: Literal["clamp", "raw"],
-) -> NoisyRows:
+def release(exact: tuple[ExactRows, ...], plan: ReleasePlan, inner: tuple[Inner, ...], noise: NoiseSource) -> NoisyRows:
     """Add the planned noise to the exact sums of every declared cell: `exact` are the answers of the inner queries.
 
     Privacy: the cells are the declared keys, in their order, whatever rows came back; a key that isn't declared is
     ignored, a cell without rows has the sums 0 and gets its noise like any other. Each part of each basis gets
     independent discrete Laplace noise of scale unit / ε. A ReleasePlan works its loss out from those very parts and
-    can't be made where that exceeds its ε. All that follows works on noisy numbers only: the noisy sums of weighted
-    rows are rounded to whole rows and grains. Private keys are selected first; from then on they are as good as
-    declared, since the selection is private and paid for.
+    can't be made where that exceeds its ε. Private keys are selected first; from then on they are as good as declared,
+    since the selection is private and paid for. What leaves are the noisy integers: all that follows, in `columns`,
+    works on these alone.
     """
-    noisy: dict[int, dict[str, Integers]] = {}
+    noisy: dict[int, Mapping[str, Integers]] = {}
     passes = list(zip(plan.passes, exact, inner, strict=True))
     selected: tuple[Code, ...] | None = None
     if plan.selection is not None:
@@ -69,26 +64,7 @@ def release(
         positions = _positions(rows, plan, selected)
         for index in bases:
             noisy[index] = _noisy_parts(plan.bases[index], rows, query, positions, cells, noise)
-    columns = key_columns(plan, selected)
-    for index, number in enumerate(plan.numbers):
-        basis, parts = plan.bases[number.basis], noisy[number.basis]
-        values = number.way.combine(parts, basis.grid)
-        if number.call.aggregate == "count" and counts == "clamp":
-            values = np.maximum(values, 0)
-        columns[number_name(index)] = values
-        if number.way.interval is not None:
-            low, high = number.way.interval(parts, basis.row_scale, basis.grid, LEVEL)
-            columns[half_width_name(index)] = np.maximum(np.maximum(values - low, high - values), 0.0)
-    for index, (asked, level) in enumerate(plan.query.intervals):
-        number = plan.numbers[asked]
-        basis, parts = plan.bases[number.basis], noisy[number.basis]
-        ends = number.way.ends(parts, basis.row_scale, basis.grid, float(level))
-        columns |= dict(zip(interval_names(index), ends, strict=True))
-    return NoisyRows(columns)
-
-
-Code = tuple[int | str | None, ...]
-"""The codes of one combination of private keys."""
+    return NoisyRows(tuple(noisy[index] for index in range(len(plan.bases))), selected)
 
 
 def _select(exact: ExactRows, selection: KeySelection, noise: NoiseSource) -> tuple[tuple[Code, ...], Integers]:
@@ -112,11 +88,6 @@ def _order(code: Code) -> tuple[tuple[bool, int | bytes], ...]:
     return tuple((c is None, 0 if c is None else c.encode() if isinstance(c, str) else int(c)) for c in code)
 
 
-def listed(plan: ReleasePlan) -> NoisyRows:
-    """A release of no numbers: the declared keys, from the policy alone."""
-    return NoisyRows(key_columns(plan))
-
-
 def _noisy_parts(
     basis: BasisPlan,
     exact: ExactRows,
@@ -129,18 +100,8 @@ def _noisy_parts(
     for part in basis.parts:
         sums = _cells(_part(part, basis, exact, inner), positions, cells)
         found = _add(sums, noise.laplace(basis.scale(part), cells)) if cells else sums
-        noisy[part.name] = narrowest(_in_full(found, basis.bound.steps))
+        noisy[part.name] = narrowest(found)
     return noisy
-
-
-def _in_full(noisy: Integers, steps: int) -> Integers:
-    """Noisy sums of weighted rows in rows that count in full, to the nearest."""
-    if steps == 1:
-        return noisy
-    half = steps // 2
-    if noisy.dtype != object and largest(noisy) > INT64_MAX - half:
-        noisy = noisy.astype(object)
-    return (noisy + half) // steps
 
 
 def narrowest(noisy: Integers) -> Integers:
@@ -223,71 +184,3 @@ def _places(domain: KeyDomain, column: KeyColumn) -> npt.NDArray[np.int64]:
     if column.null is not None:
         place = np.where(column.null, domain.count if domain.null else -1, place)
     return place
-
-
-def key_columns(
-    plan: ReleasePlan, selected: tuple[Code, ...] | None = None, *, sample: int | None = None
-) -> dict[str, Column]:
-    """The keys of every cell: declared ones are printed from the policy, never from the data; others were selected.
-
-    With `sample`, that many rows of keys of the right types, in any combination: for binding.
-    """
-    columns: dict[str, Column] = {}
-    inside = after = plan.query.cells
-    cells = inside * (1 if selected is None else len(selected))
-    for index, key in enumerate(plan.query.keys):
-        after //= key.domain.size
-        if sample is not None:
-            few = _labels(_few(key.domain, sample))
-            columns[key_name(index)] = few[np.arange(sample) % len(few)]
-        elif key.domain.private:
-            assert selected is not None
-            codes = [code[plan.query.private_keys.index(index)] for code in selected]
-            labels = [None if code is None else key.domain.label(code) for code in codes for _ in range(inside)]
-            columns[key_name(index)] = _label_array(key.domain, labels)
-        else:
-            every = _labels(key.domain)
-            columns[key_name(index)] = (
-                every if key.domain.size == cells else every[(np.arange(cells) // after) % key.domain.size]
-            )
-    return columns
-
-
-def _few(domain: KeyDomain, count: int) -> KeyDomain:
-    """The first values of a domain; of private keys, made-up ones."""
-    if domain.private:
-        made_up = ("a", "b")[:count] if domain.kind is Kind.TEXT else None
-        return replace(
-            domain, values=made_up, first=1, count=count, step=Fraction(math.ceil(domain.step)), private=False
-        )
-    count = min(count, domain.count)
-    values = None if domain.values is None else domain.values[:count]
-    return replace(domain, values=values, count=count)
-
-
-def _labels(domain: KeyDomain) -> Column:
-    """One label for each key value, as an array that the scratch engine reads with the right type."""
-    if domain.values is None and domain.kind in (Kind.INTEGER, Kind.DOUBLE):
-        numbers = np.arange(domain.first, domain.first + domain.count, dtype=np.int64) * int(domain.step)
-        labels = numbers.astype(np.float64) if domain.kind is Kind.DOUBLE else numbers
-        if not domain.null:
-            return labels
-        masked = np.ma.masked_array(np.append(labels, 0), mask=False)
-        masked[-1] = np.ma.masked
-        return masked
-    if domain.values is None:
-        codes: list[Any] = list(range(domain.first, domain.first + domain.count))
-    else:
-        codes = list(domain.codes())
-    return _label_array(domain, [domain.label(code) for code in codes] + [None] * domain.null)
-
-
-def _label_array(domain: KeyDomain, values: list[Any]) -> Column:
-    if domain.kind in (Kind.INTEGER, Kind.DOUBLE):
-        filled = np.array([0 if v is None else v for v in values], np.int64 if domain.kind is Kind.INTEGER else float)
-        return np.ma.masked_array(filled, mask=[v is None for v in values]) if domain.null else filled
-    if domain.kind is Kind.BOOLEAN and not domain.null:
-        return np.array(values, dtype=np.bool_)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,6 +42,7 @@ class Privacy:
     """What an answer cost: ε asked for, ε and δ charged, and the ε left for this analyst (None: no limit).
 
     threshold  where keys aren't public: how many units a key must have more than, noise included, to be shown
+    stored     when the oldest of its numbers were released (UTC), where some were stored: they cost nothing again
     """
 
     analyst: str
@@ -50,6 +52,17 @@ class Privacy:
     level: float = LEVEL
     delta_charged: Fraction = Fraction(0)
     threshold: int | None = None
+    stored: dt.datetime | None = None
+
+
+def moment_text(time: dt.datetime) -> str:
+    """A moment in UTC for people: `2026-11-30 14:02:11 UTC`."""
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def stored_text(time: dt.datetime, charged: Fraction) -> str:
+    """What is stored of an answer, for people: `stored 2026-11-30 14:02:11 UTC`, `partly stored …`."""
+    return f"{'partly ' if charged else ''}stored {moment_text(time)}"
 
 
 class Values:

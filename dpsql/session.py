@@ -13,21 +13,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import Literal
 
-import numpy as np
 from sqlglot import exp
 
 from dpsql.analyze import analyze
+from dpsql.answers import Answer, Answers, Question, answers_path, asker_of, questions
+from dpsql.columns import Released, listed, released, sample
 from dpsql.engines import Engine, Transaction, open_engine
 from dpsql.errors import EngineError, Error, InternalError, UnsupportedQuery
-from dpsql.explain import explain
-from dpsql.expressions.literals import INTEGER
+from dpsql.explain import Cost, explain
 from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
 from dpsql.parse import Format, Parameters, Statement, parse
-from dpsql.plan import Plan, ReleasePlan, check_epsilon, plan_query
+from dpsql.plan import Plan, ReleasePlan, charge_of, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
-from dpsql.privacy.loss import parse_epsilon
+from dpsql.privacy.loss import PrivacyLoss, parse_epsilon
 from dpsql.privacy.noise import NoiseSource, SystemNoise
 from dpsql.query import (
     Constant,
@@ -39,7 +40,7 @@ from dpsql.query import (
     number_name,
     release_name,
 )
-from dpsql.release import NoisyRows, key_columns, listed, release
+from dpsql.release import NoisyRows, release
 from dpsql.result import LEVEL, Privacy, Result, ResultColumn, Values
 from dpsql.rewrite.inner import Inner, inner_queries
 from dpsql.rewrite.outer import (
@@ -56,16 +57,18 @@ CACHED_PLANS = 256
 ATTEMPTS = 3
 """How often a query starts again because the data changed between compiling and opening them."""
 
+NOTHING = PrivacyLoss(Fraction(0))
 FAILED = f"the charge stands; tell the operator: after {MAX_FAILURES} such failures the owner must unlock the analyst"
 """The hint of every failure between the charge and the noisy rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A statement ready to run: its plan, the inner queries of each release, the bound outer query."""
+    """A statement ready to run: its plan, the inner queries and the question of each release, the bound outer query."""
 
     plan: Plan
     inner: tuple[tuple[Inner, ...], ...]
+    questions: tuple[Question, ...]
     outer: Outer
     constants: Mapping[str, tuple[Constant, Outer]]
     columns: tuple[ResultColumn, ...]
@@ -82,12 +85,16 @@ class Session:
     """Answers statements under one policy. Safe for many threads.
 
     `noise` is the only source of randomness. Zero noise exists in tests alone: the product always passes SystemNoise.
+    Without `answers` none is stored.
     """
 
-    def __init__(self, policy: Policy, engine: Engine, ledger: Ledger, noise: NoiseSource) -> None:
+    def __init__(
+        self, policy: Policy, engine: Engine, ledger: Ledger, noise: NoiseSource, answers: Answers | None = None
+    ) -> None:
         self.policy = policy
         self.engine = engine
         self.ledger = ledger
+        self.answers = answers
         self._noise = noise
         self._lock = threading.Lock()
         self._plans: OrderedDict[Hashable, Compiled] = OrderedDict()
@@ -110,51 +117,67 @@ class Session:
         asked = self.epsilon(epsilon)
         compiled, scratch, version = self._compile(sql, parameters, asked)
         if compiled.explain is not None:
-            return self._explained(compiled, analyst)
+            return self._explained(compiled, scratch, analyst)
         if not compiled.plan.epsilon:
             left = self.ledger.remaining(analyst, self.policy.budget)
-            keys = {release_name(i): listed(r) for i, r in enumerate(compiled.plan.releases)}
-            return self._result(compiled, scratch, keys, analyst, Fraction(0), left)
+            return self._result(self._begin(compiled, scratch, analyst), analyst, NOTHING, left)
         for _ in range(ATTEMPTS):
+            run = self._begin(compiled, scratch, analyst)
+            if run.is_complete:
+                return self._result(run, analyst, NOTHING, self.ledger.admit(analyst, self.policy.budget))
             with self.engine.transaction() as transaction:
-                answer = (
-                    self._release(sql, compiled, scratch, transaction, analyst)
-                    if transaction.version == version
-                    else None
-                )
-            if answer is not None:
-                noisy, receipt = answer
-                return self._result(compiled, scratch, noisy, analyst, receipt.loss.epsilon, receipt.remaining)
+                receipt = self._release(sql, run, transaction, analyst) if transaction.version == version else None
+            if receipt is not None:
+                return self._result(run, analyst, receipt.loss, receipt.remaining)
             compiled, scratch, version = self._compile(sql, parameters, asked)  # the data changed meanwhile
         raise EngineError("the data is being changed; nothing was charged", hint="try again")
 
-    def _release(
-        self, sql: str, compiled: Compiled, scratch: Scratch, transaction: Transaction, analyst: str
-    ) -> tuple[dict[str, NoisyRows], Receipt]:
+    def _begin(self, compiled: Compiled, scratch: Scratch, analyst: str) -> Run:
+        """The statement with the releases that need no data: those that only list keys, and those that are stored.
+
+        Privacy: it depends on public things and on answers that were released, so what is to be charged is known before
+        any data is read. A release that uses numbers of an earlier one is stored if it was with these very numbers.
+        """
+        run = Run(compiled, scratch, self.policy.counts)
+        asker = asker_of(self.policy, analyst)
+        for index, queries in enumerate(compiled.inner):
+            if not queries:
+                run.list_keys(index)
+            elif self.answers is not None and run.can_ask(index):
+                answer = self.answers.find(asker, run.question(index))
+                if answer is not None:
+                    run.add_stored(index, answer)
+        return run
+
+    def _release(self, sql: str, run: Run, transaction: Transaction, analyst: str) -> Receipt:
         """Charge, then read, then release: in this order. The charge is durable before the first row is read.
 
         A release may use constants of the noisy numbers of those before it: the whole statement is planned and charged
-        before the first of them is known.
+        before the first of them is known. What was released is stored, also where a later release fails.
         """
-        plan = compiled.plan
-        receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)
-        noisy: dict[str, NoisyRows] = {}
-        values: dict[str, object] = {}
-        with self._counting_failure(receipt, analyst):
-            for index, (part, queries) in enumerate(zip(plan.releases, compiled.inner, strict=True)):
-                exact = []
-                for inner in queries:
-                    for name in inner.constants:
-                        if name not in values:
-                            values[name] = scratch.value(*compiled.constants[name], noisy)
-                    read = {name: values[name] for name in inner.constants}
-                    exact.append(transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts, read))
-                noisy[release_name(index)] = (
-                    release(tuple(exact), part, queries, self._noise, counts=self.policy.counts)
-                    if queries
-                    else listed(part)
-                )
-        return noisy, receipt
+        charge = charge_of(run.missing, self.policy.privacy)
+        receipt = self.ledger.charge(charge, analyst=analyst, budget=self.policy.budget, query=sql)
+        fresh: list[tuple[Question, NoisyRows]] = []
+        try:
+            for index, (part, queries) in enumerate(zip(run.compiled.plan.releases, run.compiled.inner, strict=True)):
+                if run.has(index):
+                    continue
+                constants = run.constants(index)
+                with self._counting_failure(receipt, analyst):
+                    exact = tuple(
+                        transaction.fetch(
+                            q.sql, q.keys, q.sums, q.counts, {name: constants[name] for name in q.constants}
+                        )
+                        for q in queries
+                    )
+                    noisy = release(exact, part, queries, self._noise)
+                fresh.append((run.question(index), noisy))
+                run.add(index, noisy)
+        finally:
+            if self.answers is not None and fresh:
+                asker = asker_of(self.policy, analyst)
+                self.answers.keep(asker, fresh, charge=receipt.number, moment=receipt.time)
+        return receipt
 
     @contextmanager
     def _counting_failure(self, receipt: Receipt, analyst: str) -> Iterator[None]:
@@ -174,16 +197,9 @@ class Session:
                 logging.getLogger("dpsql").error("the failure of charge %s could not be recorded", receipt.number)
             raise failure from None
 
-    def _result(
-        self,
-        compiled: Compiled,
-        scratch: Scratch,
-        noisy: dict[str, NoisyRows],
-        analyst: str,
-        charged: Fraction,
-        remaining: Remaining,
-    ) -> Result:
-        values = scratch.run(compiled.outer, noisy)
+    def _result(self, run: Run, analyst: str, charged: PrivacyLoss, remaining: Remaining) -> Result:
+        compiled = run.compiled
+        values = run.scratch.run(compiled.outer, run.rows)
         columns = compiled.columns
         if compiled.extra:
             visible = len(columns)
@@ -192,10 +208,17 @@ class Session:
                 widths = tuple(values.column(visible + offset).tolist())
                 new[position] = replace(new[position], half_widths=widths)
             columns, values = tuple(new), values.without_columns_from(visible)
-        delta = compiled.plan.charge.delta
         thresholds = [r.selection.threshold for r in compiled.plan.releases if r.selection is not None]
-        threshold = max(thresholds, default=None)
-        privacy = Privacy(analyst, compiled.plan.epsilon, charged, remaining.epsilon, LEVEL, delta, threshold)
+        privacy = Privacy(
+            analyst,
+            compiled.plan.epsilon,
+            charged.epsilon,
+            remaining.epsilon,
+            LEVEL,
+            charged.delta,
+            max(thresholds, default=None),
+            min(run.stored.values(), default=None),
+        )
         return Result(columns, values, privacy)
 
     # ------------------------------------------------------------------------------------------ explaining
@@ -211,20 +234,27 @@ class Session:
     ) -> str:
         """What a statement would release and cost, with no data read and no charge."""
         try:
-            compiled, _, _ = self._compile(sql, parameters, self.epsilon(epsilon))
-            left = self.ledger.remaining(analyst, self.policy.budget)
-            return explain(compiled.plan, compiled.inner, compiled.outer_sql, left, form)
+            compiled, scratch, _ = self._compile(sql, parameters, self.epsilon(epsilon))
+            return self._explanation(compiled, self._cost(compiled, scratch, analyst), form)
         except Error:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary
             raise _internal(error) from None
 
-    def _explained(self, compiled: Compiled, analyst: str) -> Result:
-        left = self.ledger.remaining(analyst, self.policy.budget)
-        text = explain(compiled.plan, compiled.inner, compiled.outer_sql, left, compiled.explain or "text")
+    def _explained(self, compiled: Compiled, scratch: Scratch, analyst: str) -> Result:
+        cost = self._cost(compiled, scratch, analyst)
+        text = self._explanation(compiled, cost, compiled.explain or "text")
         lines = [text] if compiled.explain == "json" else text.splitlines()
-        privacy = Privacy(analyst, compiled.plan.epsilon, Fraction(0), left.epsilon, LEVEL)
+        privacy = Privacy(analyst, compiled.plan.epsilon, Fraction(0), cost.left, LEVEL)
         return Result((ResultColumn("QUERY PLAN", "VARCHAR"),), Values([(line,) for line in lines]), privacy)
+
+    def _cost(self, compiled: Compiled, scratch: Scratch, analyst: str) -> Cost:
+        left = self.ledger.remaining(analyst, self.policy.budget)
+        run = self._begin(compiled, scratch, analyst)
+        return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored)
+
+    def _explanation(self, compiled: Compiled, cost: Cost, form: Format) -> str:
+        return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form)
 
     def plan(self, sql: str, parameters: Parameters = (), *, epsilon: object = None) -> Compiled:
         """The compiled statement, for front ends that show it. No data is read."""
@@ -249,7 +279,7 @@ class Session:
                 self._plans.move_to_end(key)
                 return found, scratch, version
         try:
-            compiled = self._compiled(policy, scratch, sql, parameters, epsilon, today)
+            compiled = self._compiled(policy, scratch, sql, parameters, epsilon, today, version)
         except RecursionError:  # translated into DuckDB's SQL, a tree can be deeper than what was written
             raise UnsupportedQuery("the statement nests too deep", hint="use fewer levels, or plainer ones") from None
         with self._lock:
@@ -266,6 +296,7 @@ class Session:
         parameters: Parameters,
         epsilon: Fraction,
         today: dt.date,
+        version: str,
     ) -> Compiled:
         statement = parse(sql, dialect=policy.dialect, parameters=parameters, types=_types(policy, self.engine))
         query = analyze(statement.tree, policy, self._catalogue(), today=today)
@@ -274,17 +305,18 @@ class Session:
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
         plan = replace(plan, outer=without_clock(plan.outer, today))
         inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
+        asked = questions(plan, inner, self.policy, policy.data_version or version)
         tree, extra = with_half_widths(plan)
         outer = _plain_outer(plan, tree)
         constants: dict[str, tuple[Constant, Outer]] = {}
         if outer is None or plan.constants:
-            samples = {release_name(i): _sample(r) for i, r in enumerate(plan.releases)}
+            samples = {release_name(i): sample(r) for i, r in enumerate(plan.releases)}
             bound = partial(scratch.bind, samples=samples, tree=statement.tree)
             outer = outer or bound(render(total(tree)))
             constants = {c.name: (c, bound(render(total(c.tree)))) for c in plan.constants}
         visible = len(outer.names) - len(extra)
         columns = _columns(plan, outer, visible)
-        return Compiled(plan, inner, outer, constants, columns, extra, statement.explain)
+        return Compiled(plan, inner, asked, outer, constants, columns, extra, statement.explain)
 
     def _catalogue(self) -> Catalogue:
         """What the engine says of the tables' columns: it refuses where that changes while it is open."""
@@ -307,9 +339,71 @@ class Session:
             return self._resolved, self._scratch, version
 
     def close(self) -> None:
-        """Let engine and ledger go."""
+        """Let engine, ledger and stored answers go."""
         self.engine.close()
         self.ledger.close()
+        if self.answers is not None:
+            self.answers.close()
+
+
+class Run:
+    """A statement under way: the releases that it has so far, and what is computed from them."""
+
+    def __init__(self, compiled: Compiled, scratch: Scratch, counts: Literal["clamp", "raw"]) -> None:
+        self.compiled = compiled
+        self.scratch = scratch
+        self.rows: dict[str, Released] = {}
+        self.stored: dict[int, dt.datetime] = {}
+        """When each stored release was made, by its number."""
+        self._counts = counts
+        self._values: dict[str, object] = {}
+
+    def has(self, index: int) -> bool:
+        """Whether the release is there."""
+        return release_name(index) in self.rows
+
+    @property
+    def missing(self) -> list[ReleasePlan]:
+        """The releases that are still to be made, and paid."""
+        return [r for index, r in enumerate(self.compiled.plan.releases) if not self.has(index)]
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.missing
+
+    def list_keys(self, index: int) -> None:
+        """Add a release of no numbers."""
+        self.rows[release_name(index)] = listed(self.compiled.plan.releases[index])
+
+    def add(self, index: int, noisy: NoisyRows) -> None:
+        """Add a release."""
+        part = self.compiled.plan.releases[index]
+        self.rows[release_name(index)] = released(noisy, part, counts=self._counts)
+
+    def add_stored(self, index: int, answer: Answer) -> None:
+        """Add a release that was made before."""
+        self.add(index, answer.noisy)
+        self.stored[index] = answer.time
+
+    def can_ask(self, index: int) -> bool:
+        """Whether all releases are there whose numbers the inner queries of this one use."""
+        trees = (self.compiled.constants[name][0].tree for name in self._names(index))
+        used = {table.name for tree in trees for table in tree.find_all(exp.Table)}
+        return not any(release_name(i) in used and not self.has(i) for i in range(len(self.compiled.inner)))
+
+    def question(self, index: int) -> Question:
+        """What the release is a release of."""
+        return self.compiled.questions[index].with_constants(self.constants(index))
+
+    def constants(self, index: int) -> dict[str, object]:
+        """The values that the release's inner queries use: post-processing of releases before it."""
+        for name in self._names(index):
+            if name not in self._values:
+                self._values[name] = self.scratch.value(*self.compiled.constants[name], self.rows)
+        return {name: self._values[name] for name in self._names(index)}
+
+    def _names(self, index: int) -> Iterator[str]:
+        return (name for inner in self.compiled.inner[index] for name in inner.constants)
 
 
 def open_session(policy: Policy, *, create_ledger: bool = False) -> Session:
@@ -325,7 +419,8 @@ def open_session(policy: Policy, *, create_ledger: bool = False) -> Session:
     except BaseException:
         engine.close()
         raise
-    return Session(policy, engine, ledger, SystemNoise())
+    answers = None if policy.answers == "off" else Answers(answers_path(ledger.path))
+    return Session(policy, engine, ledger, SystemNoise(), answers)
 
 
 def system_user() -> str:
@@ -397,21 +492,6 @@ def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
         types |= dict.fromkeys(interval_names(i), types[number_name(asked)])
     names = tuple(item.alias_or_name for item in tree.expressions)
     return Outer("", None, names, tuple(types[c] for c in columns), columns)
-
-
-def _sample(plan: ReleasePlan) -> NoisyRows:
-    """At most two rows of a release's types with made-up numbers, for binding."""
-    rows = 2 if plan.query.private_keys else min(plan.query.cells, 2)
-    columns = key_columns(plan, sample=rows)
-    for index, number in enumerate(plan.numbers):
-        integer = number.call.type is INTEGER
-        columns[number_name(index)] = np.ones(rows, dtype=np.int64 if integer else np.float64)
-        if number.way.interval is not None:
-            columns[half_width_name(index)] = np.ones(rows, dtype=np.float64)
-    for index, (asked, _) in enumerate(plan.query.intervals):
-        for name in interval_names(index):
-            columns[name] = columns[number_name(asked)]
-    return NoisyRows(columns)
 
 
 def _columns(plan: Plan, outer: Outer, visible: int) -> tuple[ResultColumn, ...]:

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsql.audit.replay import RecordingNoise, record
+from dpsql.columns import Released
 from dpsql.errors import Error, InternalError
-from dpsql.release import NoisyRows
 from tests.harness import Bench, ZeroNoise, bench, examples, make_policy
 from tests.people import PUBLIC, TABLES, TYPES, UNIQUE, compare_neighbours, people, person, set_database, strays, united
 
@@ -588,7 +588,7 @@ def test_released_groups_are_unique_or_nothing_is_read(exact: Bench) -> None:
     )
     compiled = exact.session.plan(sql, epsilon=1)
     ((constant, outer),) = compiled.constants.values()
-    twice = NoisyRows({"_dpsql_key_0": np.array(["F", "F"], dtype=object), "_dpsql_number_0": np.array([1, 2])})
+    twice = Released({"_dpsql_key_0": np.array(["F", "F"], dtype=object), "_dpsql_number_0": np.array([1, 2])})
     scratch = exact.session._current()[1]
     with pytest.raises(InternalError, match="twice"):
         scratch.value(constant, outer, {"_dpsql_release_0": twice})

@@ -84,7 +84,10 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """The data version: changes when any source changes. Public (that data changed is public)."""
+        """The data version: changes when any source changes, and is the same in every process while none does.
+
+        Public (that data changed is public).
+        """
         ...
 
     def relation(self, table: Table) -> exp.Table:

@@ -128,7 +128,7 @@ class DuckDBEngine:
 
     @property
     def version(self) -> str:
-        """The data version: path, size, mtime (inode of a .duckdb) of each source, looked at now."""
+        """The data version: path, inode, size, mtime of each source, looked at now."""
         return fingerprint(self._policy, self._file)
 
     def relation(self, table: Table) -> exp.Table:

@@ -42,7 +42,7 @@ from dpsql.errors import InvalidParameter, LedgerError
 from dpsql.ledger import store
 from dpsql.ledger.export import charges_csv, charges_json
 from dpsql.ledger.faults import faults
-from dpsql.ledger.limits import MAX_FAILURES, Remaining
+from dpsql.ledger.limits import MAX_FAILURES, Remaining, check_entitled, check_unlocked
 from dpsql.ledger.record import Charge, Failure, Record, Unlock, storable
 from dpsql.ledger.writer import WantedCharge, WantedFailure, WantedUnlock, Writer, left
 from dpsql.policy import Budget
@@ -192,6 +192,22 @@ class Ledger:
 
         def task(file: store.Store) -> Remaining:
             file.refresh()
+            return left(budget, name, file.state, moment)
+
+        return self._writer.read(task)
+
+    def admit(self, analyst: str, budget: Budget, *, now: dt.datetime | None = None) -> Remaining:
+        """What `budget` leaves an analyst who wants an answer that was paid for before: also where nothing is left.
+
+        Raises AnalystLocked, and BudgetExhausted for an analyst whom the policy gives no budget at all; else as
+        `remaining`.
+        """
+        name, moment = _analyst(analyst), _moment(now)
+        check_entitled(name, budget)
+
+        def task(file: store.Store) -> Remaining:
+            file.refresh()
+            check_unlocked(name, file.state.failed(name))
             return left(budget, name, file.state, moment)
 
         return self._writer.read(task)

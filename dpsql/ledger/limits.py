@@ -202,6 +202,18 @@ def check_unlocked(analyst: str, failures: int) -> None:
         )
 
 
+def check_entitled(analyst: str, budget: Budget) -> None:
+    """Raise BudgetExhausted if the policy gives the analyst no budget at all: not one that is used up."""
+    if limit_of(budget, analyst).epsilon == 0:
+        raise _not_entitled(analyst)
+
+
+def _not_entitled(analyst: str) -> BudgetExhausted:
+    return BudgetExhausted(
+        f"{analyst} may not ask: the policy gives this analyst no budget", hint="ask the owner of the data for one"
+    )
+
+
 def _binding(limits: Standings) -> Standing | None:
     """The limit that leaves the least epsilon. None: neither limits it."""
     everyone, own = limits
@@ -227,9 +239,7 @@ def _delta_left(limits: Standings) -> int:
 
 def _epsilon_exhausted(epsilon: int, analyst: str, binding: Standing, limits: Standings) -> BudgetExhausted:
     if binding.whose == "analyst" and not binding.limit.epsilon:
-        return BudgetExhausted(
-            f"{analyst} may not ask: the policy gives this analyst no budget", hint="ask the owner of the data for one"
-        )
+        return _not_entitled(analyst)
     asked, left = Fraction(epsilon, 10**EPSILON_PLACES), _epsilon_left(binding)
     whose = "of everyone together" if binding.whose == "everyone" else f"of {analyst}"
     per = f" per {binding.limit.per}" if binding.limit.per else ""

@@ -40,6 +40,7 @@ from dpsql.policy.model import (
     PrivacySettings,
     Source,
     SourceKind,
+    StoredAnswers,
     Table,
     Unit,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "PrivacySettings",
     "Source",
     "SourceKind",
+    "StoredAnswers",
     "Table",
     "Unit",
     "at_line",

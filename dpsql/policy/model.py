@@ -171,6 +171,10 @@ class Budget:
     analysts: dict[str, Limit] = field(default_factory=dict)
 
 
+StoredAnswers = Literal["per_analyst", "shared", "off"]
+"""Who gets an answer again, free, that was released before: who asked for it, everyone, nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A loaded, checked policy."""
@@ -186,6 +190,9 @@ class Policy:
     """By lower-case name."""
     counts: Literal["clamp", "raw"] = "clamp"
     """Whether a count that noise made negative is shown as 0 or as it is."""
+    answers: StoredAnswers = "per_analyst"
+    data_version: str | None = None
+    """The owner's name for the data as they are; None: the engine looks at the files."""
     shown: str = field(default="", compare=False)
     """The path as it was given: messages show it."""
     text: str = field(default="", repr=False)

@@ -12,7 +12,7 @@ from typing import cast
 
 from dpsql.policy import sources
 from dpsql.policy.document import Mapping, Node, Scalar, compose
-from dpsql.policy.model import Budget, Limit, Period, Policy, PrivacySettings, Table
+from dpsql.policy.model import Budget, Limit, Period, Policy, PrivacySettings, StoredAnswers, Table
 from dpsql.policy.problems import Problems, quoted
 from dpsql.policy.section import Section, found, section_of
 from dpsql.policy.tables import read_tables
@@ -22,6 +22,7 @@ VERSION = 1
 LEDGER_STEP = Fraction(1, 10**9)
 """The ledger's unit of epsilon: a smaller charge can't be written down."""
 PERIODS = ("day", "week", "month")
+ANSWERS = ("per_analyst", "shared", "off")
 _EXAMPLE = "config/template.yaml shows every key"
 
 
@@ -105,6 +106,8 @@ def _read_top(top: Section, path: str, problems: Problems) -> Policy | None:
     budget = _read_budget(top, problems)
     tables = read_tables(top, base, engine, problems)
     ledger = sources.read_ledger(top, base, _files(path, engine, tables))
+    answers = top.choice("answers", ANSWERS) or "per_analyst"
+    data_version = top.text("data_version", '"2026-11"')
     if engine is None:
         return None
     return Policy(
@@ -116,6 +119,8 @@ def _read_top(top: Section, path: str, problems: Problems) -> Policy | None:
         ledger=Path(ledger or os.devnull),
         tables=tables,
         counts="raw" if counts == "raw" else "clamp",
+        answers=cast(StoredAnswers, answers),
+        data_version=data_version,
     )
 
 

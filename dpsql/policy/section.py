@@ -13,7 +13,7 @@ from dpsql.policy.problems import Problems, one_of, printable, quoted, similar
 from dpsql.policy.scalars import UNUSABLE, has_leading_zero
 
 KEYS: dict[str, tuple[str, ...]] = {
-    "the policy": ("dpsql", "engine", "dialect", "privacy", "budget", "ledger", "tables"),
+    "the policy": ("dpsql", "engine", "dialect", "privacy", "budget", "ledger", "answers", "data_version", "tables"),
     "privacy": ("epsilon", "max_epsilon", "min_epsilon", "delta", "counts"),
     "budget": ("epsilon", "delta", "per", "analysts"),
     "an analyst": ("epsilon", "delta", "per"),

@@ -23,32 +23,34 @@ def matches(location: str) -> list[str]:
 
 
 def fingerprint(policy: Policy, file: Path | None) -> str:
-    """A hash of path, size and mtime of each source file, and the inode of a .duckdb. A missing file counts
+    """A hash of path, inode, size and mtime of each source file: the same in every process. A missing file counts
     too.
+
+    Not the device, whose number may be another one after a restart of the machine.
     """
     seen: list[str] = []
-    for path, database in _source_files(policy, file):
+    for path in _source_files(policy, file):
         try:
             stat = os.stat(path)
         except OSError:
             continue
-        seen.append(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino if database else ''}")
+        seen.append(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}")
     return hashlib.sha256("\1".join(seen).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def total_bytes(policy: Policy, file: Path | None) -> int:
     """The size of all source files together."""
     total = 0
-    for path, _ in _source_files(policy, file):
+    for path in _source_files(policy, file):
         with suppress(OSError):
             total += os.stat(path).st_size
     return total
 
 
-def _source_files(policy: Policy, file: Path | None) -> Iterator[tuple[str, bool]]:
-    """Each file of the data, and whether it is the .duckdb."""
+def _source_files(policy: Policy, file: Path | None) -> Iterator[str]:
+    """Each file of the data."""
     if file is not None:
-        yield from ((str(file) + suffix, True) for suffix in COMPANIONS[:2])
+        yield from (str(file) + suffix for suffix in COMPANIONS[:2])
     for table in policy.tables.values():
         if table.source.kind != "table":
-            yield from ((path, False) for path in matches(table.source.location))
+            yield from matches(table.source.location)

@@ -1,0 +1,157 @@
+"""What is computed from a release's noisy integers: its keys and numbers as columns, for the outer query to read.
+
+Post-processing: of released numbers and public facts alone, so it costs nothing, whether they are fresh or stored.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from dpsql.aggregates.aggregate import INT64_MAX, Integers
+from dpsql.aggregates.numbers import largest
+from dpsql.expressions.literals import INTEGER
+from dpsql.plan import ReleasePlan
+from dpsql.policy import Kind
+from dpsql.query import KeyDomain, half_width_name, interval_names, key_name, number_name
+from dpsql.release import Code, NoisyRows, narrowest
+from dpsql.result import LEVEL
+
+Column = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """One release as columns of equal length, one row for each cell, in the cells' order."""
+
+    columns: dict[str, Column]
+
+
+def released(noisy: NoisyRows, plan: ReleasePlan, *, counts: Literal["clamp", "raw"]) -> Released:
+    """The keys, numbers and intervals of a release; negative counts as they are (`raw`) or as 0 (`clamp`).
+
+    The noisy sums of weighted rows are rounded to whole rows and grains first.
+    """
+    sums = [
+        {name: narrowest(_in_full(values, basis.bound.steps)) for name, values in parts.items()}
+        for basis, parts in zip(plan.bases, noisy.sums, strict=True)
+    ]
+    columns = _key_columns(plan, noisy.selected)
+    for index, number in enumerate(plan.numbers):
+        basis, parts = plan.bases[number.basis], sums[number.basis]
+        values = number.way.combine(parts, basis.grid)
+        if number.call.aggregate == "count" and counts == "clamp":
+            values = np.maximum(values, 0)
+        columns[number_name(index)] = values
+        if number.way.interval is not None:
+            low, high = number.way.interval(parts, basis.row_scale, basis.grid, LEVEL)
+            columns[half_width_name(index)] = np.maximum(np.maximum(values - low, high - values), 0.0)
+    for index, (asked, level) in enumerate(plan.query.intervals):
+        number = plan.numbers[asked]
+        basis, parts = plan.bases[number.basis], sums[number.basis]
+        ends = number.way.ends(parts, basis.row_scale, basis.grid, float(level))
+        columns |= dict(zip(interval_names(index), ends, strict=True))
+    return Released(columns)
+
+
+def listed(plan: ReleasePlan) -> Released:
+    """A release of no numbers: the declared keys, from the policy alone."""
+    return Released(_key_columns(plan))
+
+
+def sample(plan: ReleasePlan) -> Released:
+    """At most two rows of a release's types with made-up keys and numbers, for binding."""
+    rows = 2 if plan.query.private_keys else min(plan.query.cells, 2)
+    columns = _key_columns(plan, sample=rows)
+    for index, number in enumerate(plan.numbers):
+        integer = number.call.type is INTEGER
+        columns[number_name(index)] = np.ones(rows, dtype=np.int64 if integer else np.float64)
+        if number.way.interval is not None:
+            columns[half_width_name(index)] = np.ones(rows, dtype=np.float64)
+    for index, (asked, _) in enumerate(plan.query.intervals):
+        for name in interval_names(index):
+            columns[name] = columns[number_name(asked)]
+    return Released(columns)
+
+
+def _in_full(noisy: Integers, steps: int) -> Integers:
+    """Noisy sums of weighted rows in rows that count in full, to the nearest."""
+    if steps == 1:
+        return noisy
+    half = steps // 2
+    if noisy.dtype != object and largest(noisy) > INT64_MAX - half:
+        noisy = noisy.astype(object)
+    return (noisy + half) // steps
+
+
+def _key_columns(
+    plan: ReleasePlan, selected: tuple[Code, ...] | None = None, *, sample: int | None = None
+) -> dict[str, Column]:
+    """The keys of every cell: declared ones are printed from the policy, never from the data; others were selected.
+
+    With `sample`, that many rows of keys of the right types, in any combination.
+    """
+    columns: dict[str, Column] = {}
+    inside = after = plan.query.cells
+    cells = inside * (1 if selected is None else len(selected))
+    for index, key in enumerate(plan.query.keys):
+        after //= key.domain.size
+        if sample is not None:
+            few = _labels(_few(key.domain, sample))
+            columns[key_name(index)] = few[np.arange(sample) % len(few)]
+        elif key.domain.private:
+            assert selected is not None
+            codes = [code[plan.query.private_keys.index(index)] for code in selected]
+            labels = [None if code is None else key.domain.label(code) for code in codes for _ in range(inside)]
+            columns[key_name(index)] = _label_array(key.domain, labels)
+        else:
+            every = _labels(key.domain)
+            columns[key_name(index)] = (
+                every if key.domain.size == cells else every[(np.arange(cells) // after) % key.domain.size]
+            )
+    return columns
+
+
+def _few(domain: KeyDomain, count: int) -> KeyDomain:
+    """The first values of a domain; of private keys, made-up ones."""
+    if domain.private:
+        made_up = ("a", "b")[:count] if domain.kind is Kind.TEXT else None
+        return replace(
+            domain, values=made_up, first=1, count=count, step=Fraction(math.ceil(domain.step)), private=False
+        )
+    count = min(count, domain.count)
+    values = None if domain.values is None else domain.values[:count]
+    return replace(domain, values=values, count=count)
+
+
+def _labels(domain: KeyDomain) -> Column:
+    """One label for each key value, as an array that the scratch engine reads with the right type."""
+    if domain.values is None and domain.kind in (Kind.INTEGER, Kind.DOUBLE):
+        numbers = np.arange(domain.first, domain.first + domain.count, dtype=np.int64) * int(domain.step)
+        labels = numbers.astype(np.float64) if domain.kind is Kind.DOUBLE else numbers
+        if not domain.null:
+            return labels
+        masked = np.ma.masked_array(np.append(labels, 0), mask=False)
+        masked[-1] = np.ma.masked
+        return masked
+    if domain.values is None:
+        codes: list[Any] = list(range(domain.first, domain.first + domain.count))
+    else:
+        codes = list(domain.codes())
+    return _label_array(domain, [domain.label(code) for code in codes] + [None] * domain.null)
+
+
+def _label_array(domain: KeyDomain, values: list[Any]) -> Column:
+    if domain.kind in (Kind.INTEGER, Kind.DOUBLE):
+        filled = np.array([0 if v is None else v for v in values], np.int64 if domain.kind is Kind.INTEGER else float)
+        return np.ma.masked_array(filled, mask=[v is None for v in values]) if domain.null else filled
+    if domain.kind is Kind.BOOLEAN and not domain.null:
+        return np.array(values, dtype=np.bool_)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
