@@ -135,6 +135,7 @@ def privacy_facts(result: Result) -> dict[str, Any]:
         "delta_charged": float(privacy.delta_charged),
         "epsilon_left": None if privacy.epsilon_left is None else float(privacy.epsilon_left),
         "level": privacy.level,
+        "stored": None if privacy.stored is None else privacy.stored.isoformat(timespec="seconds"),
         "half_widths": {name: width for name, width in widths.items() if width is not None},
     }
 

@@ -32,6 +32,7 @@ engine: duckdb:///data.duckdb
 privacy: {epsilon: 1e6}
 budget: {epsilon: 1e15}
 ledger: the.ledger
+answers: off
 tables:
   people:
     source: people
@@ -488,6 +489,7 @@ def test_privacy_of_public_answers_without_a_limit() -> None:
         "delta_charged": 0,
         "epsilon_left": None,
         "level": 0.95,
+        "stored": None,
         "half_widths": {},
     }
     assert json.loads(frames.arrow_table(result, 0, False).schema.metadata[frames.METADATA]) == facts

@@ -29,7 +29,7 @@ import sqlglot
 from hypothesis import settings
 from sqlglot import exp
 
-from dpsql import release, session
+from dpsql import columns, release, session
 from dpsql.aggregates import avg, variance
 from dpsql.analyze import aggregation
 from dpsql.errors import Error, InternalError
@@ -385,7 +385,7 @@ FAULTS: dict[str, Fault] = {
     "WHERE is dropped": (aggregation, "filters", lambda real: lambda *args: []),
     "FILTER is dropped": (inner._Builder, "_filtered", lambda real: lambda self, aggregate, term: aggregate),
     "DISTINCT is dropped": (inner, "_counted", lambda real: lambda value, term: value),
-    "labels of groups swapped": (release, "_labels", lambda real: lambda domain: real(domain)[::-1]),
+    "labels of groups swapped": (columns, "_labels", lambda real: lambda domain: real(domain)[::-1]),
     "rows of the last group lost": (
         release, "_places", lambda real: lambda domain, column: (p := real(domain, column)) - (p == domain.size - 1),
     ),

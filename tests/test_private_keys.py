@@ -412,6 +412,7 @@ def test_delta_is_charged_and_ends(tmp_path: Path) -> None:
     (tmp_path / "notes.csv").write_text("word\n" + "a\n" * 500 + "b\n")
     (tmp_path / "policy.yaml").write_text(
         "dpsql: 1\nprivacy: {epsilon: 1, delta: 1e-6}\nbudget: {epsilon: 100, delta: 2e-6}\nledger: the.ledger\n"
+        "answers: off\n"
         "tables:\n  notes: {source: notes.csv, unit: row, columns: {word: {type: text}}}\n"
     )
     with dpsql.connect(tmp_path / "policy.yaml", create_ledger=True) as connection:
