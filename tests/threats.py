@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _HERE = "tests/test_threats.py::"
+_ANSWERS = "tests/test_answers.py::"
 _PROOFS = "tests/test_proofs.py::"
 _UNITS = "tests/test_units.py::"
 _PRIVATE_KEYS = "tests/test_private_keys.py::"
@@ -48,7 +49,8 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
             f"{_FUNCTIONS}test_every_other_scalar_function_is_refused_over_private_rows",
             f"{_FUNCTIONS}test_every_scalar_function_off_the_list_is_refused_over_noisy_rows"),
     "A13": (f"{_HERE}test_the_same_query_again_is_charged_again_and_has_its_own_noise",
-            f"{_PROOFS}test_only_the_same_rows_share_their_noise", f"{_MECHANISM}test_fresh_noise_every_time"),
+            f"{_PROOFS}test_only_the_same_rows_share_their_noise", f"{_MECHANISM}test_fresh_noise_every_time",
+            f"{_ANSWERS}test_equal_releases_of_one_statement_have_noise_of_their_own"),
     "B1": (f"{_HERE}test_the_order_of_rows_does_not_show_in_a_sum",
            f"{_UNITS}test_the_order_of_rows_does_not_show_in_the_sign_of_zero"),
     "B2": (f"{_HERE}test_a_row_moves_a_long_sum_by_its_own_steps",),
@@ -203,6 +205,7 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
            f"{_SESSION}test_a_failure_after_the_charge_stands_and_counts"),
     "F6": (f"{_SESSION}test_a_cancelled_statement_stays_charged",),
     "F7": (f"{_ENGINE}test_the_private_directory",),
+    "F8": (f"{_ANSWERS}test_what_another_analyst_asked_stays_unseen", f"{_ANSWERS}test_another_question_is_charged"),
     "G1": (f"{_LEDGER}test_eight_processes_share_one_budget", f"{_LEDGER}test_two_processes_share_one_budget",
            f"{_LEDGER}test_threads_share_one_budget"),
     "G2": (f"{_LEDGER}test_killed_anywhere", f"{_LEDGER}test_killed_at_any_time",
@@ -217,8 +220,13 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
     "G7": (f"{_HERE}test_a_unit_with_thousands_of_rows", f"{_UNITS}test_how_many_groups_count_may_be_asked_too",
            f"{_UNITS}test_the_declared_sensitivity_is_reached"),
     "G8": (f"{_SESSION}test_asking_again_and_again_ends",
-           f"{_HERE}test_the_same_query_again_is_charged_again_and_has_its_own_noise"),
+           f"{_HERE}test_the_same_query_again_is_charged_again_and_has_its_own_noise",
+           f"{_ANSWERS}test_asking_a_thousand_times_gives_one_number"),
     "G9": (f"{_HERE}test_a_difference_of_two_answers_has_the_noise_of_both",),
+    "G10": (f"{_ANSWERS}test_the_same_question_again", f"{_ANSWERS}test_another_process_finds_it",
+            f"{_ANSWERS}test_how_it_is_written_does_not_matter", f"{_ANSWERS}test_another_question_is_charged",
+            f"{_ANSWERS}test_another_policy_or_version_of_the_data_is_another_question",
+            f"{_ANSWERS}test_generated_statements_asked_again"),
     "G11": (f"{_SESSION}test_what_the_budget_refuses_reads_nothing", f"{_LEDGER}test_ten_tenths_of_one_fit_exactly"),
     "G12": (f"{_UNITS}test_everything_is_charged_before_the_first_number_is_known",
             "tests/test_worlds.py::test_generated_statements_replay_in_generated_worlds"),
@@ -257,10 +265,8 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
 REASONS: Mapping[str, str] = {
     "F2": "how long an answer takes is outside of the promise: README, time and other side channels",
     "F3": "as F2: statistics of columns change how long a scan takes, and nothing else",
-    "F8": "no answer is stored yet, so none is found quickly: part of the issue's stored answers",
     "F9": "as F2: caches of the machine know which queries were asked, whoever asks them",
     "F10": "as F2: one analyst's load slows another's answers",
-    "G10": "no answer is stored yet: each is charged and drawn anew, see A13; part of the issue's stored answers",
 }
 """Why a number has no test."""
 
@@ -272,7 +278,7 @@ OPEN: Mapping[str, str] = {
     "H10": f"{_SERVER}: a rollback refunds nothing; of the DB-API test_commit_and_rollback_refund_nothing shows it",
     "H11": f"{_SERVER}: command tags and notices tell no more than the rows",
     "H12": f"{_SERVER}: no listening beyond this machine without authentication",
-    "H13": f"{_SERVER} and stored answers: a statement that is sent twice is charged twice until then",
+    "H13": f"{_SERVER}: what a pooler sends twice is charged once, as what a program asks twice, see G10",
 }
 """Numbers whose feature is still to come."""
 

@@ -138,6 +138,15 @@ class Answers:
         except LedgerError as error:
             _log.error("an answer was not stored: %s", error.message)
 
+    def size(self) -> tuple[int, int]:
+        """How many answers there are, and how many bytes they take. Raises LedgerError."""
+        with self._lock, self._faults():
+            connection = self._connected()
+            if connection is None:
+                return 0, 0
+            count, size = connection.execute("SELECT COUNT(*), (SELECT bytes FROM total) FROM answer").fetchone()
+            return count, size
+
     def close(self) -> None:
         """Note what was used, and let the file go. Closing twice is fine."""
         with self._lock:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import io
+import math
 import unicodedata
 from collections import deque
 from collections.abc import Iterator
 from fractions import Fraction
 
+from dpsql.answers import Answers, answers_path
 from dpsql.cli.errors import OK
 from dpsql.cli.output import Output
 from dpsql.ledger import MAX_FAILURES, Charge, Failure, Ledger, Totals, charges_csv, charges_json
@@ -49,6 +51,7 @@ def _shown(arguments: argparse.Namespace, policy: Policy, ledger: Ledger, style:
             budget_table(policy, ledger, style, arguments.analyst),
             _charges(charges, arguments.last, style),
             _failures(ledger, arguments.analyst, style),
+            "" if arguments.analyst else _stored(ledger),
         )
         if part
     )
@@ -178,6 +181,17 @@ def _failures(ledger: Ledger, analyst: str | None, style: Style) -> str:
         for event in ledger.events(analyst)
     ]
     return table([Head("time (UTC)"), Head("analyst"), Head("what")], rows, style) if rows else ""
+
+
+def _stored(ledger: Ledger) -> str:
+    """How many answers are stored, and where; nothing where there are none."""
+    answers = Answers(answers_path(ledger.path))
+    try:
+        count, size = answers.size()
+    finally:
+        answers.close()
+    place = answers_path(ledger.path).name
+    return f"stored answers: {count:,} ({math.ceil(size / 1024):,} KiB) in {place}\n" if count else ""
 
 
 def _one_line(sql: str) -> str:
