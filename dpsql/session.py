@@ -163,7 +163,7 @@ class Session:
                 if run.has(index):
                     continue
                 constants = run.constants(index)
-                with self._counting_failure(receipt, analyst):
+                with self._reading(receipt, analyst):
                     exact = tuple(
                         transaction.fetch(
                             q.sql, q.keys, q.sums, q.counts, {name: constants[name] for name in q.constants}
@@ -180,21 +180,18 @@ class Session:
         return receipt
 
     @contextmanager
-    def _counting_failure(self, receipt: Receipt, analyst: str) -> Iterator[None]:
-        """Note durably that private rows were read and no answer came: that it failed may depend on their values.
+    def _reading(self, receipt: Receipt, analyst: str) -> Iterator[None]:
+        """Private rows are read in here. That it fails is counted, since it may depend on their values.
 
-        The outer query runs outside of this: it sees noisy rows and public tables alone, so whether it fails is
-        post-processing and tells nothing more than the noisy rows do.
+        What comes after it sees noisy rows and public tables alone, so whether that fails is post-processing and tells
+        nothing more than the noisy rows do.
         """
         try:
-            yield
+            with self.ledger.reading(receipt, analyst):
+                yield
         except Exception as error:  # noqa: BLE001 - the boundary
             failure = error if isinstance(error, Error) else _internal(error)
             failure.hint = FAILED
-            try:
-                self.ledger.record_failure(receipt, analyst)
-            except Error:
-                logging.getLogger("dpsql").error("the failure of charge %s could not be recorded", receipt.number)
             raise failure from None
 
     def _result(self, run: Run, analyst: str, charged: PrivacyLoss, remaining: Remaining) -> Result:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -767,6 +767,9 @@ class Charged:
         return self
 
     admit = remaining
+
+    def reading(self, *_: object) -> Any:
+        return nullcontext()
 
 
 def _spaced(random: Random, sql: str) -> str:

@@ -13,9 +13,10 @@ is read: it fails closed, free.
 
 A query that fails after its charge (a timeout, no memory) tells that it failed, which may depend on private
 values: at most one bit that no charge pays for. So such a failure is a record too, in the same chain, and an
-analyst with `MAX_FAILURES` of them is refused until the owner has looked and unlocks them (`record_failure`,
-`failures`, `unlock`). Queries that were charged before the last of these failures still end: the bits are at
-most MAX_FAILURES and one for each query then under way. A process that is killed records nothing.
+analyst with `MAX_FAILURES` of them is refused until the owner has looked and unlocks them (`reading`, `failures`,
+`unlock`). Queries that were charged before the last of these failures still end: the bits are at most MAX_FAILURES
+and one for each query then under way. Those of a process that is killed are recorded when the ledger is opened
+next, see under_way.py.
 
 What it does not do: the head notices that an older copy of the ledger was put back, but not if ledger *and*
 head were; and who may write the files can forge them. Both files need a local disk: SQLite's log and flock do
@@ -28,22 +29,25 @@ never ahead.
 from __future__ import annotations
 
 import datetime as dt
+import logging
 import os
 import unicodedata
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 
-from dpsql.errors import InvalidParameter, LedgerError
+from dpsql.errors import Error, InvalidParameter, LedgerError
 from dpsql.ledger import store
 from dpsql.ledger.export import charges_csv, charges_json
 from dpsql.ledger.faults import faults
 from dpsql.ledger.limits import MAX_FAILURES, Remaining, check_entitled, check_unlocked
 from dpsql.ledger.record import Charge, Failure, Record, Unlock, storable
+from dpsql.ledger.under_way import collect
 from dpsql.ledger.writer import WantedCharge, WantedFailure, WantedUnlock, Writer, left
 from dpsql.policy import Budget
 from dpsql.privacy.loss import PrivacyLoss
@@ -104,6 +108,7 @@ class Ledger:
         """Not for callers: `create` and `open` check the file."""
         self._path = path
         self._writer = Writer(path)
+        self._genesis = ""
         self._finalizer = weakref.finalize(self, self._writer.close)
 
     @classmethod
@@ -126,8 +131,9 @@ class Ledger:
         """
         ledger = cls(_resolved(path))
         try:
-            ledger._writer.read(lambda file: file.refresh())  # the long check: keeps no other process waiting
+            ledger._genesis = ledger._writer.read(_checked_genesis)  # the long check: keeps no other process waiting
             ledger._writer.probe()
+            ledger._collect()
         except BaseException:
             ledger.close()
             raise
@@ -156,8 +162,43 @@ class Ledger:
         if max(units) > _LARGEST_CHARGE:
             raise InvalidParameter("the privacy loss is too large for the ledger", hint="ask for less epsilon")
         wanted = WantedCharge(units, _analyst(analyst), budget, storable(query), _version(), _moment(now))
+        with faults(self._path):
+            self._writer.under_way.prepare(self._genesis)
         charge, remaining = self._writer.charge(wanted)
         return Receipt(charge.number, charge.loss, charge.time, remaining)
+
+    @contextmanager
+    def reading(self, charge: Receipt, analyst: str) -> Iterator[None]:
+        """Private rows are read for this charge in here, and only here.
+
+        Whatever ends it but its own end (an error, Ctrl-C, the death of the process) is a failure of the analyst's.
+        Raises LedgerError, before anything is read.
+        """
+        under_way = self._writer.under_way
+        with faults(self._path):
+            place = under_way.begin(charge.number)
+        try:
+            yield
+        except BaseException:
+            try:
+                self.record_failure(charge, analyst)
+            except Error:  # the note stays: whoever opens the ledger next records it
+                logging.getLogger("dpsql").error("the failure of charge %s could not be recorded", charge.number)
+            else:
+                under_way.end(place)
+            raise
+        under_way.end(place)
+
+    def _collect(self) -> None:
+        """Record the failures of processes that died while they read private rows."""
+
+        def record(number: int) -> None:
+            analyst = self._writer.read(lambda file: file.charged(number))
+            if analyst is not None:
+                self.record_failure(number, analyst)
+
+        with faults(self._path):
+            collect(self._path, self._genesis, record)
 
     def record_failure(self, charge: Receipt | int, analyst: str, *, now: dt.datetime | None = None) -> None:
         """Note, durably, that the query of this charge failed after it. `charge` is its receipt or number.

@@ -183,6 +183,16 @@ class Store:
                 previous = page[-1].hash
             return page
 
+    def charged(self, number: int) -> str | None:
+        """The analyst of a charge; None where there is no charge of that number."""
+        with self._reading():
+            row = (
+                self._connected()
+                .execute("SELECT analyst FROM record WHERE number = ? AND kind = 'charge'", (number,))
+                .fetchone()
+            )
+            return None if row is None else str(row[0])
+
     @property
     def genesis(self) -> str:
         """The hash before the first record."""

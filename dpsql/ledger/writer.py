@@ -36,6 +36,7 @@ from dpsql.ledger.head import Head, HeadLock, head_path
 from dpsql.ledger.limits import Remaining, Standings, check, check_unlocked, remaining, standings
 from dpsql.ledger.record import Charge, Failure, Record, Unlock, sealed
 from dpsql.ledger.store import State, Store
+from dpsql.ledger.under_way import UnderWay
 from dpsql.policy import Budget
 
 T = TypeVar("T")
@@ -105,6 +106,7 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._store = Store(path)
+        self.under_way = UnderWay(path)
         self._reset()
         with _fork_lock:
             _writers.add(self)
@@ -179,6 +181,7 @@ class Writer:
         with self._store_lock:
             self._store.close()
         self._head.close()
+        self.under_way.close()
 
     # In the thread.
 
@@ -321,6 +324,7 @@ def _after_fork_in_child() -> None:  # pragma: no cover - runs in the child, see
     for writer in _held:
         closed = writer._closed
         writer._head.close()
+        writer.under_way.abandon()
         writer._reset()
         writer._closed = closed
     _held.clear()
