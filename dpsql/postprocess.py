@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from dpsql.columns import Released
 from dpsql.engines import PublicTable
+from dpsql.engines.duckdb_sources.driver import is_interrupt
 from dpsql.errors import Cancelled, DatabaseError, EngineError, InternalError, UnknownColumn, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.query import Constant
@@ -148,6 +149,10 @@ class Scratch:
             if len(fetched) > MAX_ROWS:
                 raise EngineError(f"the result has more than {MAX_ROWS:,} rows; a charge stands", hint="add a LIMIT")
             return Values(fetched)
+        except RuntimeError as error:
+            if is_interrupt(error):
+                raise KeyboardInterrupt from None
+            raise
         except duckdb.InterruptException:
             raise Cancelled("the query over the noisy rows took too long", hint="ask for less") from None
         except duckdb.Error as error:

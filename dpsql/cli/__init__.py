@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         silence_stdout()
         return BROKEN_PIPE
     except KeyboardInterrupt:
-        say("interrupted; a charge that was made stands\n")
+        say("interrupted; a charge that was made stands, and counts as a failure if private rows were being read\n")
         return INTERRUPTED
     except OSError as error:
         silence_stdout()

@@ -21,6 +21,8 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 FAULTS = (duckdb.Error, RuntimeError, MemoryError, OSError, ValueError, TypeError)
 """What the driver may raise."""
+_INTERRUPTED = "Query interrupted"
+"""What the driver says, in a RuntimeError, where Ctrl-C stopped it."""
 _log = logging.getLogger("dpsql.engine")
 _T = TypeVar("_T")
 
@@ -30,15 +32,22 @@ def quietly(call: Callable[[], _T]) -> _T:
 
     A driver's message may quote a private value. So the log gets the kind of the exception and a reference,
     the caller the reference; and the error is raised outside the handler, so that not even its context holds
-    the cause.
+    the cause. Ctrl-C is KeyboardInterrupt, as everywhere.
     """
     try:
         return call()
     except FAULTS as fault:
-        kind = type(fault).__name__
+        kind, interrupted = type(fault).__name__, is_interrupt(fault)
+    if interrupted:
+        raise KeyboardInterrupt
     reference = secrets.token_hex(4)
     _log.error("engine failure %s: %s", reference, kind)
     raise EngineError(f"the engine failed; the operator's log has it under {reference}")
+
+
+def is_interrupt(fault: BaseException) -> bool:
+    """Whether it is Ctrl-C that came while the driver was at work."""
+    return isinstance(fault, RuntimeError) and str(fault) == _INTERRUPTED
 
 
 def read_source(
