@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from sqlglot import parse_one
 
-from dpsql.audit.replay import RecordingNoise, Run, record
-from dpsql.errors import Error
+from dpsql.audit.replay import RecordingNoise, Run, realised_loss, record
+from dpsql.errors import BudgetExhausted, Error
+from dpsql.ledger import Ledger
 from dpsql.plan import BasisPlan
+from dpsql.policy import Budget, Limit
+from dpsql.privacy.loss import PrivacyLoss
 from tests.harness import Bench, MemoryEngine, ZeroNoise, bench, make_policy
 from tests.people import (
     UNIQUE,
@@ -383,3 +387,33 @@ def test_an_outer_join_keeps_the_unit_of_the_rows_that_it_keeps(exact: Bench, sq
         set_database(exact, database)
         rows = exact.ask(sql, 10**9).rows
         assert sum(row["segment" in sql] for row in rows) == number
+
+
+# ---------------------------------------------------------------------------------------------- P6, P7: composition
+
+LARGE = "(SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1) COUNT(*) FROM orders WHERE priority {} 3)"
+
+
+def test_releases_of_disjoint_rows_add(recording: Bench) -> None:
+    """A unit with rows in both moves both: what one statement releases twice costs twice, also of disjoint rows."""
+    sql = f"SELECT {LARGE.format('<')} AS a, {LARGE.format('>=')} AS b"
+    plan = recording.session.plan(sql, epsilon=1).plan
+    victim: Database = {"orders": [[str(i), "99", "'F'", "1", "NULL", p] for i, p in enumerate("111555")]}
+    ((without, with_victim),) = compare_neighbours(recording, sql, {}, [victim])
+    assert realised_loss(plan, without, with_victim) == 2 == plan.charge.epsilon
+
+
+def test_epsilons_chosen_along_the_way_add(tmp_path: Path) -> None:
+    """After an answer at ε 1, whatever is asked next ends where the sum does: one more of 1, or 2 of 0.415."""
+    for number, (epsilon, granted) in enumerate([("1", 1), ("2.45", 0), ("0.415", 2)]):
+        budget = Budget(Limit(Fraction(2)))
+        with Ledger.create(tmp_path / f"{number}.ledger") as ledger:
+
+            def charge(amount: str, ledger: Ledger = ledger, budget: Budget = budget) -> None:
+                ledger.charge(PrivacyLoss(Fraction(amount)), analyst="eve", budget=budget, query="")
+
+            charge("1")
+            for _ in range(granted):
+                charge(epsilon)
+            with pytest.raises(BudgetExhausted):
+                charge(epsilon)
