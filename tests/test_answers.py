@@ -7,6 +7,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import sqlite3
 import stat
 import subprocess
@@ -497,6 +498,20 @@ def test_explain_says_what_is_stored(folder: Path, capsys: pytest.CaptureFixture
         assert "nothing charged (stored 20" in out + err
         if form == "json":
             assert json.loads(out)["privacy"]["stored"].endswith("+00:00")
+
+
+def test_the_owner_sees_how_many_there_are(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(folder / "policy.yaml")
+    assert main(["budget", config]) == 0
+    assert "stored answers" not in capsys.readouterr().out
+    with asking(folder) as session:
+        for sql in (COUNT, COUNT, TWO):
+            session.execute(sql, analyst="ann")
+        assert session.answers is not None and session.answers.size()[0] == 3
+    assert main(["budget", config]) == 0
+    assert re.search(r"\nstored answers: 3 \([1-9] KiB\) in the\.ledger\.answers\n$", capsys.readouterr().out)
+    assert main(["budget", config, "--as", "ann"]) == 0
+    assert "stored answers" not in capsys.readouterr().out
 
 
 # ---------------------------------------------------------------------------------------------- the file

@@ -381,6 +381,7 @@ def test_a_catalogue_is_no_part_of_a_source(check: Check) -> None:
 def test_defaults(good: Callable[..., Policy]) -> None:
     policy = good(with_column("{type: text}"))
     assert (policy.engine, policy.dialect, policy.counts) == ("duckdb", "duckdb", "clamp")
+    assert (policy.answers, policy.data_version) == ("per_analyst", None)
     assert policy.privacy == PrivacySettings()
     assert policy.budget == Budget(Limit(Fraction(20)))
 
@@ -389,7 +390,9 @@ def test_every_section_is_read(good: Callable[..., Policy]) -> None:
     policy = good(
         with_column("{type: text}").replace("{epsilon: 20}", "{epsilon: 20, delta: 1e-6, per: day}")
         + "dialect: spark\nprivacy: {epsilon: 1e-6, min_epsilon: 1e-6, counts: raw}\n"
+        + "answers: off\ndata_version: 2026-11-30\n"
     )
+    assert (policy.answers, policy.data_version) == ("off", "2026-11-30")
     assert policy.budget.everyone == Limit(Fraction(20), Fraction(1, 10**6), "day")
     assert (policy.dialect, policy.counts, policy.privacy.min_epsilon) == ("spark", "raw", Fraction(1, 10**6))
 
@@ -1072,6 +1075,15 @@ TOPS: list[tuple[str | bytes, int, str, str]] = [
     (GOOD + "privacy: {delta: x}\n", 10, "privacy.delta must be a number, found the text 'x'", "1e-6"),
     (GOOD + "privacy:\n  delta: 1e-6\n", 11, "privacy.delta has no budget", "for example delta: 1e-4"),
     (GOOD + "privacy: {counts: round}\n", 10, "privacy.counts must be clamp or raw", "clamp or raw"),
+    (
+        GOOD + "answers: of\n",
+        10,
+        "answers must be per_analyst, shared or off, found the text 'of'",
+        "did you mean 'off'?",
+    ),
+    (GOOD + "answers: true\n", 10, "answers must be per_analyst, shared or off, found true", "shared or off"),
+    (GOOD + "data_version: 7\n", 10, "data_version must be a text, found 7", "put it in quotes"),
+    (GOOD + "data_version: ''\n", 10, "data_version must be a text", 'data_version: "2026-11"'),
     (GOOD + "privacy: {epsilom: 1}\n", 10, "privacy has an unknown key 'epsilom'", "did you mean 'epsilon'?"),
     (GOOD + "privacy: 1\n", 10, "privacy must be a mapping, found 1", "epsilon: 1.0"),
     (b"# " + b"x" * 1_048_576, 0, "longer than 1048576 bytes", "public table"),
@@ -1299,6 +1311,8 @@ KEYS = [
     "analysts",
     "per",
     "counts",
+    "answers",
+    "data_version",
     "public",
     "unique",
     "primary_key",

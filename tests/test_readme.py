@@ -86,6 +86,8 @@ def test_the_defaults_of_the_schema_are_those_of_the_loader(tmp_path: Path) -> N
         (properties["privacy"]["properties"], "min_epsilon", settings.min_epsilon),
         (properties["privacy"]["properties"], "delta", settings.delta),
         (properties["privacy"]["properties"], "counts", least.counts),
+        (properties, "answers", least.answers),
+        (properties, "data_version", least.data_version),
         (definitions["table"]["properties"], "public", least.tables["t"].public),
         (definitions["column"]["properties"], "bounds", column.bounds),
         (definitions["column"]["properties"], "keys", column.keys),
