@@ -139,28 +139,35 @@ class Session:
         any data is read. A release that uses numbers of an earlier one is stored if it was with these very numbers.
         """
         run = Run(compiled, scratch, self.policy.counts)
-        asker = asker_of(self.policy, analyst)
         for index, queries in enumerate(compiled.inner):
             if not queries:
                 run.list_keys(index)
-            elif self.answers is not None and run.can_ask(index):
-                answer = self.answers.find(asker, run.question(index))
-                if answer is not None:
-                    run.add_stored(index, answer)
+            elif run.can_ask(index):
+                self._find(run, index, analyst)
         return run
+
+    def _find(self, run: Run, index: int, analyst: str) -> bool:
+        """Whether the release is stored; then the run has it."""
+        if self.answers is None:
+            return False
+        answer = self.answers.find(asker_of(self.policy, analyst), run.question(index))
+        if answer is not None:
+            run.add_stored(index, answer)
+        return answer is not None
 
     def _release(self, sql: str, run: Run, transaction: Transaction, analyst: str) -> Receipt:
         """Charge, then read, then release: in this order. The charge is durable before the first row is read.
 
         A release may use constants of the noisy numbers of those before it: the whole statement is planned and charged
-        before the first of them is known. What was released is stored, also where a later release fails.
+        before the first of them is known. What was released is stored, also where a later release fails. What was
+        stored meanwhile, or for the very numbers that are known only now, is not made again: one question, one answer.
         """
         charge = charge_of(run.missing, self.policy.privacy)
         receipt = self.ledger.charge(charge, analyst=analyst, budget=self.policy.budget, query=sql)
         fresh: list[tuple[Question, NoisyRows]] = []
         try:
             for index, (part, queries) in enumerate(zip(run.compiled.plan.releases, run.compiled.inner, strict=True)):
-                if run.has(index):
+                if run.has(index) or self._find(run, index, analyst):
                     continue
                 constants = run.constants(index)
                 with self._reading(receipt, analyst):

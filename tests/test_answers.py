@@ -42,7 +42,7 @@ from tests.test_generated import CITIES, TABLES
 
 POLICY = """\
 dpsql: 1
-privacy: {{epsilon: 1, delta: 1e-6}}
+privacy: {{epsilon: 1, delta: 1e-6, min_epsilon: 1e-9, counts: raw}}
 budget: {{epsilon: 100, delta: 1e-3, analysts: {{none: {{epsilon: 0}}, poor: {{epsilon: 1}}, "*": {{epsilon: 90}}}}}}
 ledger: the.ledger
 {more}
@@ -60,6 +60,8 @@ tables:
     source: wards.csv
     public: true
 """
+TINY = Fraction(1, 10**8)
+"""With so little ε two counts are the same by chance in fewer than one of 10^8 cases."""
 COUNT = "SELECT COUNT(*) AS n FROM people WHERE age > 30"
 GROUPED = "SELECT sex, COUNT(*) AS n, AVG(pay) AS mean FROM people GROUP BY sex"
 WARDS = "SELECT ward, COUNT(*) AS n, SUM(pay) FROM people GROUP BY ward"
@@ -269,7 +271,7 @@ def test_comments_and_budgets_of_the_policy_change_no_question(folder: Path) -> 
     with asking(folder) as session:
         assert cost(session, COUNT) == 1
     path = write(folder, "# all is well\ndialect: postgres")
-    text = path.read_text().replace("epsilon: 100", "epsilon: 99").replace("{epsilon: 1, delta", "{counts: raw, delta")
+    text = path.read_text().replace("epsilon: 100", "epsilon: 99").replace("counts: raw", "counts: clamp")
     path.write_text(text.replace("    unit: row\n", "    unit: row\n    description: one row each\n"))
     with asking(folder) as session:
         assert cost(session, COUNT) == 0
@@ -285,6 +287,16 @@ def test_the_owner_s_version_of_the_data(folder: Path) -> None:
         again = session.execute(COUNT, analyst="ann")
         assert again.privacy.epsilon_charged == 0 and seen(again) == seen(fresh)
     write(folder, 'data_version: "2"')
+    with asking(folder) as session:
+        assert cost(session, COUNT) == 1
+
+
+def test_another_file_under_the_same_version_is_another_question(folder: Path) -> None:
+    path = write(folder, 'data_version: "1"')
+    with asking(folder) as session:
+        assert cost(session, COUNT) == 1
+    (folder / "others.csv").write_text((folder / "people.csv").read_text())
+    path.write_text(path.read_text().replace("people.csv", "others.csv"))
     with asking(folder) as session:
         assert cost(session, COUNT) == 1
 
@@ -412,7 +424,7 @@ def test_delta_is_charged_for_fresh_releases_alone(folder: Path) -> None:
 
 def test_the_floor_of_a_charge_holds_for_what_is_fresh(folder: Path) -> None:
     path = write(folder)
-    path.write_text(path.read_text().replace("{epsilon: 1, delta", "{min_epsilon: 0.75, epsilon: 1, delta"))
+    path.write_text(path.read_text().replace("min_epsilon: 1e-9", "min_epsilon: 0.75"))
     with asking(folder) as session:
         assert cost(session, f"SELECT n FROM {_HALF.format(where='')} AS q") == Fraction(3, 4)
         sql = f"SELECT a.n, b.n FROM {_HALF.format(where='')} AS a, {_HALF.format(where=' WHERE age > 30')} AS b"
@@ -425,27 +437,39 @@ def test_equal_releases_of_one_statement_have_noise_of_their_own(folder: Path) -
     twice = "SELECT (SELECT COUNT(*) FROM people), (SELECT COUNT(*) FROM people)"
     thrice = twice + ", (SELECT COUNT(*) FROM people)"
     with asking(folder) as session:
-        fresh = session.execute(twice, epsilon="0.002", analyst="ann")
-        assert fresh.privacy.epsilon_charged == Fraction(2, 1000) and len(set(fresh.rows[0])) == 2
-        assert session.execute(twice, epsilon="0.002", analyst="ann").rows == fresh.rows
-        more = session.execute(thrice, epsilon="0.003", analyst="ann")
-        assert more.privacy.epsilon_charged == Fraction(1, 1000)
+        fresh = session.execute(twice, epsilon=2 * TINY, analyst="ann")
+        assert fresh.privacy.epsilon_charged == 2 * TINY and len(set(fresh.rows[0])) == 2
+        assert session.execute(twice, epsilon=2 * TINY, analyst="ann").rows == fresh.rows
+        more = session.execute(thrice, epsilon=3 * TINY, analyst="ann")
+        assert more.privacy.epsilon_charged == TINY
         assert more.rows[0][:2] == fresh.rows[0] and len(set(more.rows[0])) == 3
 
 
 def test_a_release_that_uses_a_released_number(folder: Path) -> None:
     """The second is stored for the very number of the first: without the first, both are fresh and both are charged."""
     with asking(folder) as session:
-        fresh = session.execute(ABOVE, analyst="ann")
-        assert fresh.privacy.epsilon_charged == 1
-        assert session.execute(ABOVE, analyst="ann").rows == fresh.rows
+        fresh = session.execute(ABOVE, epsilon=TINY, analyst="ann")
+        assert fresh.privacy.epsilon_charged == TINY
+        assert session.execute(ABOVE, epsilon=TINY, analyst="ann").rows == fresh.rows
         with sqlite3.connect(folder / "the.ledger.answers") as connection:
             connection.execute("DELETE FROM answer WHERE rowid = 1")
         connection.close()
     with asking(folder) as session:
-        assert "charged 1;" in session.explain(ABOVE, analyst="ann")
-        assert cost(session, ABOVE) == 1
-        assert cost(session, ABOVE) == 0
+        assert "charged 1e-08;" in session.explain(ABOVE, epsilon=TINY, analyst="ann")
+        anew = session.execute(ABOVE, epsilon=TINY, analyst="ann")
+        assert anew.privacy.epsilon_charged == TINY
+        again = session.execute(ABOVE, epsilon=TINY, analyst="ann")
+        assert again.privacy.epsilon_charged == 0 and again.rows == anew.rows
+
+
+def test_a_question_that_is_known_late_has_its_one_answer(folder: Path) -> None:
+    """Where a released number turns out to be one that was used before, the release that uses it is there already."""
+    fixed = "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) * 0 + 5 FROM people WHERE age > {})"
+    with asking(folder) as session:
+        first = session.execute(fixed.format(1), epsilon=TINY, analyst="ann")
+        second = session.execute(fixed.format(2), epsilon=TINY, analyst="ann")
+        assert second.privacy.epsilon_charged == TINY and second.privacy.stored is not None
+        assert second.rows == first.rows == session.execute(fixed.format(2), epsilon=TINY, analyst="ann").rows
 
 
 def test_what_was_released_is_stored_though_a_later_release_fails(
@@ -545,16 +569,16 @@ def test_what_is_stored_are_the_released_integers_and_their_law(folder: Path) ->
 
 def test_a_damaged_record_is_not_an_answer(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     with asking(folder) as session:
-        fresh = session.execute(COUNT, epsilon="0.01", analyst="ann")
+        fresh = session.execute(COUNT, epsilon=TINY, analyst="ann")
     with sqlite3.connect(folder / "the.ledger.answers") as connection:
         ((record,),) = connection.execute("SELECT record FROM answer").fetchall()
         connection.execute("UPDATE answer SET record = ?", (record[:-1] + bytes([record[-1] ^ 1]),))
     connection.close()
     with asking(folder) as session, caplog.at_level(logging.ERROR, "dpsql"):
-        again = session.execute(COUNT, epsilon="0.01", analyst="ann")
-        assert again.privacy.epsilon_charged == Fraction(1, 100) and again.privacy.stored is None
+        again = session.execute(COUNT, epsilon=TINY, analyst="ann")
+        assert again.privacy.epsilon_charged == TINY and again.privacy.stored is None
         assert "damaged" in caplog.text
-        assert session.execute(COUNT, epsilon="0.01", analyst="ann").rows == again.rows
+        assert session.execute(COUNT, epsilon=TINY, analyst="ann").rows == again.rows
     assert fresh.rows != again.rows
 
 
@@ -594,13 +618,33 @@ def test_a_file_that_cannot_be_read_is_refused_free(folder: Path, content: bytes
 @pytest.mark.parametrize("all_of_it", [True, False])
 def test_the_file_may_be_removed_at_any_time(folder: Path, all_of_it: bool) -> None:
     with asking(folder) as session, asking(folder) as other:
-        assert [cost(session, COUNT), cost(other, COUNT)] == [1, 0]
+
+        def ask(which: Session, sql: str) -> tuple[Fraction, list[Any]]:
+            result = which.execute(sql, epsilon=TINY, analyst="ann")
+            return result.privacy.epsilon_charged, result.rows
+
+        before = ask(session, COUNT)
+        assert before[0] == TINY and ask(other, COUNT) == (0, before[1])
         for path in folder.glob("the.ledger.answers*" if all_of_it else "the.ledger.answers"):
             path.unlink()
-        assert [cost(session, COUNT), cost(other, COUNT)] == [1, 0]
-        assert [cost(other, GROUPED), cost(session, GROUPED)] == [1, 0]
+        count, grouped = ask(session, COUNT), ask(other, GROUPED)
+        assert count[0] == grouped[0] == TINY and count != before
+        assert ask(other, COUNT) == ask(session, COUNT) == (0, count[1])
+        assert ask(session, GROUPED) == (0, grouped[1])
     with asking(folder) as session:
-        assert [cost(session, COUNT), cost(session, GROUPED)] == [0, 0]
+        assert (ask(session, COUNT), ask(session, GROUPED)) == ((0, count[1]), (0, grouped[1]))
+
+
+def test_the_first_to_store_an_answer_wins(folder: Path) -> None:
+    question = Question("what?")
+    one, other = Answers(folder / "some.answers"), Answers(folder / "some.answers")
+    for answers, number in ((one, 1), (other, 2)):
+        noisy = NoisyRows(({"rows": np.array([number])},))
+        answers.keep("ann", [(question, noisy)], charge=number, moment=dt.datetime.now(dt.UTC))
+    for answers in (one, other):
+        found = answers.find("ann", question)
+        assert found is not None and (found.noisy.sums[0]["rows"].tolist(), found.charge) == ([1], 1)
+        answers.close()
 
 
 def test_an_answer_that_cannot_be_stored_is_given(
@@ -654,7 +698,7 @@ for _ in range(8):
             os.close(go)
             os.read(begin, 1)
             lines = []
-            for age in range(10):
+            for age in [*range(10), *range(10)]:
                 cursor.execute("SELECT COUNT(*) FROM people WHERE age > ?", (age,), epsilon="0.001")
                 lines.append(f"{age} {cursor.fetchall()[0][0]} {cursor.privacy.epsilon_charged * 1000}")
         os.write(1, ("\\n".join(lines) + "\\n").encode())
@@ -670,15 +714,19 @@ def test_eight_processes_ask_the_same_at_once(folder: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr.strip() == str([0] * 8)
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert len(lines) == 80
+    assert len(lines) == 160
     paid = [(age, number) for age, number, charged in lines if charged == "1"]
-    assert {(age, number) for age, number, _ in lines} == set(paid) and len(paid) < 80
+    assert {(age, number) for age, number, _ in lines} == set(paid)
+    again = [line for i, line in enumerate(lines) if i % 20 >= 10]
+    assert all(charged == "0" for *_, charged in again)
+    assert len({number for age, number, _ in again if age == "7"}) == 1
     with asking(folder) as session:
         assert session.ledger.totals().everyone.epsilon == Fraction(len(paid), 1000)
         for age in range(10):
             sql = "SELECT COUNT(*) FROM people WHERE age > ?"
-            again = session.execute(sql, (age,), epsilon="0.001", analyst="ann")
-            assert again.privacy.epsilon_charged == 0 and (str(age), str(again.rows[0][0])) in paid
+            result = session.execute(sql, (age,), epsilon="0.001", analyst="ann")
+            assert result.privacy.epsilon_charged == 0
+            assert [str(age), str(result.rows[0][0]), "0"] in again
 
 
 def test_threads_share_answers(folder: Path) -> None:
@@ -705,7 +753,8 @@ def test_a_process_forks(folder: Path) -> None:
         assert cost(session, COUNT) == 1
         child = os.fork()
         if child == 0:  # pragma: no cover - the child
-            ok = cost(session, COUNT) == 0 and cost(session, GROUPED) == 1
+            ok = session.answers is not None and session.answers._connection is None
+            ok = ok and cost(session, COUNT) == 0 and cost(session, GROUPED) == 1
             os._exit(0 if ok else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert [cost(session, COUNT), cost(session, GROUPED)] == [0, 0]

@@ -491,7 +491,7 @@ def test_check_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["check", str(policy)]) == 3
     err = capsys.readouterr().err
     assert err.count("error F0000") == int(err.splitlines()[-1].split()[0]) == 3
-    assert f"{policy}:15: " in err and "did you mean 'unit'?" in err
+    assert f"{policy}:16: " in err and "did you mean 'unit'?" in err
     assert main(["check", str(tmp_path / "absent.yaml")]) == 3
     assert "1 problem\n" in capsys.readouterr().err
 
@@ -509,7 +509,7 @@ def test_check_finds_columns_of_another_type(fresh: Path, capsys: pytest.Capture
     (fresh / "people.csv").write_text("name,age,pay,code,since,cost\nAnn,3.5,1,1,,\nBob,4.5,1,1,,\n")
     assert main(["check", str(fresh / "policy.yaml")]) == 3
     err = capsys.readouterr().err
-    assert "policy.yaml:15: column age of people is declared integer, but none of its 2 cells is one" in err
+    assert "policy.yaml:16: column age of people is declared integer, but none of its 2 cells is one" in err
     assert "hint: write type: double" in err
     assert main(["query", str(fresh / "policy.yaml"), COUNT]) == 0  # only the owner learns it
 
@@ -561,7 +561,7 @@ def test_check_lists_the_problems_of_policy_and_data_together(fresh: Path, capsy
         "budget.epsilon must be a number",
         "has no column pay",
         "has no column until",
-        f"{policy}:17: people.code: keys come from drinks.kode, but table drinks has no column kode",
+        f"{policy}:18: people.code: keys come from drinks.kode, but table drinks has no column kode",
         "did you mean code?",
         "column age of people is declared integer, but its only cell is none",
     ):
@@ -632,7 +632,7 @@ def test_hints_name_the_policy_as_it_was_given(fresh: Path, capsys: pytest.Captu
     assert with_config("dpsql query CONFIG, CONFIG", "a b") == "dpsql query 'a b', CONFIG"
     (fresh / "people.csv").unlink()
     assert main(["query", os.path.relpath(spaced), COUNT]) == 3  # errors of YAML and of the data say it alike
-    assert capsys.readouterr().err.splitlines()[-2].startswith(f"error F0000: {os.path.relpath(spaced)}:11: ")
+    assert capsys.readouterr().err.splitlines()[-2].startswith(f"error F0000: {os.path.relpath(spaced)}:12: ")
 
 
 def test_a_charged_ledger_that_is_gone(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:

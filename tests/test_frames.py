@@ -461,6 +461,7 @@ def test_privacy_of_pandas_frames(cursor: dpsql.Cursor, tmp_path: Path) -> None:
         "delta_charged": 0,
         "epsilon_left": float(privacy.epsilon_left),
         "level": 0.95,
+        "stored": None,
         "half_widths": {"n": privacy.half_widths[1]},
     }
     assert json.loads(json.dumps(facts)) == facts

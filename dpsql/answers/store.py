@@ -240,7 +240,7 @@ class Answers:
             self._disconnect()
             _log.error("%s: %s: %s", self._path, type(cause).__name__, cause)
             raise LedgerError(
-                f"the stored answers {self._path.name} can't be read or written; nothing was charged",
+                f"the stored answers {self._path.name} can't be read or written",
                 hint=f"the operator's log says why; to go on without them remove the file {self._path.name}: "
                 "then what was asked before is charged anew",
             ) from None
