@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from typing import cast
@@ -40,8 +41,8 @@ class Unlimited:
     def remaining(self, *_: object) -> Remaining:
         return Remaining(None, Fraction(0))
 
-    def record_failure(self, *_: object) -> None:
-        pass
+    def reading(self, *_: object) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         pass
