@@ -470,6 +470,8 @@ def test_a_question_that_is_known_late_has_its_one_answer(folder: Path) -> None:
         second = session.execute(fixed.format(2), epsilon=TINY, analyst="ann")
         assert second.privacy.epsilon_charged == TINY and second.privacy.stored is not None
         assert second.rows == first.rows == session.execute(fixed.format(2), epsilon=TINY, analyst="ann").rows
+        other = session.execute(fixed.format(2).replace("+ 5", "+ 6"), epsilon=TINY, analyst="ann")
+        assert other.privacy.epsilon_charged == TINY / 2 and other.rows != second.rows
 
 
 def test_what_was_released_is_stored_though_a_later_release_fails(

@@ -324,7 +324,7 @@ COUNTEREXAMPLES: Mapping[str, tuple[str, ...]] = {
     "P13": (f"{_MECHANISM}test_scale_covers_the_rounding_of_every_entry",
             f"{_MECHANISM}test_what_enters_the_noise_moves_by_at_most_the_sensitivity_used"),
     "P14": (f"{_HERE}test_explaining_touches_no_data_and_is_free",
-            "tests/test_record_replay.py::test_generated_statements_replay",
+            "tests/test_worlds.py::test_generated_statements_replay_in_generated_worlds",
             f"{_UNITS}test_everything_is_charged_before_the_first_number_is_known"),
     "P15": (f"{_FAULTS}test_faults_through_the_module", f"{_FAULTS}test_faults_through_the_command_line",
             f"{_FAULTS}test_a_process_that_is_killed", f"{_ANSWERS}test_the_floor_of_a_charge_holds_for_what_is_fresh",
