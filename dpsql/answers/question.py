@@ -39,11 +39,14 @@ class Question:
         object.__setattr__(self, "digest", hashlib.sha256(self.text.encode()).digest())
 
     def with_constants(self, values: Mapping[str, object]) -> Question:
-        """The question of inner queries that use these values, released or public, of earlier subqueries."""
+        """The question of inner queries that use these values, released or public, of earlier subqueries.
+
+        A value may be a whole table, so the text holds its hash.
+        """
         if not values:
             return self
-        used = json.dumps({"constants": {name: repr(value) for name, value in sorted(values.items())}})
-        return Question(f"{self.text}\n{used}")
+        used = hashlib.sha256(repr(sorted(values.items())).encode("utf-8", "surrogatepass")).hexdigest()
+        return Question(f'{self.text}\n{{"constants": "{used}"}}')
 
 
 def questions(plan: Plan, inner: Sequence[Sequence[Inner]], policy: Policy, data_version: str) -> tuple[Question, ...]:
