@@ -322,7 +322,7 @@ class Cursor:
     # -- executing
 
     def execute(self, sql: str, parameters: Parameters = (), *, epsilon: object = None) -> Cursor:
-        """Answer one statement, charging `epsilon` (default: the connection's, else the policy's).
+        """Answer one statement, charging `epsilon` (default: the connection's, else the policy's) unless it is stored.
 
         Returns the cursor. Raises dpsql.Error: refusals before the charge; EngineError, Cancelled and
         InternalError also after it, where it stands.
