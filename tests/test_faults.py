@@ -25,6 +25,7 @@ from dpsql.errors import LedgerError
 from dpsql.ledger import Ledger, Receipt, store, under_way
 from dpsql.ledger.under_way import UnderWay
 from dpsql.policy import Budget, Limit
+from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import PrivacyLoss
 
 QUERY = "SELECT COUNT(*) AS n FROM people"
@@ -173,6 +174,19 @@ def test_ctrl_c_while_the_engine_works(monkeypatch: pytest.MonkeyPatch) -> None:
         driver.quietly(lambda: (_ for _ in ()).throw(RuntimeError(SECRET)))
     with pytest.raises(dpsql.EngineError):
         driver.quietly(lambda: (_ for _ in ()).throw(duckdb.InterruptException("Query interrupted")))
+
+
+@pytest.mark.parametrize(("words", "raised"), [("Query interrupted", KeyboardInterrupt), (SECRET, RuntimeError)])
+def test_ctrl_c_over_noisy_rows(monkeypatch: pytest.MonkeyPatch, words: str, raised: type[BaseException]) -> None:
+    class Cursor:
+        def execute(self, *_: object) -> None:
+            raise RuntimeError(words)
+
+    scratch = Scratch()
+    monkeypatch.setattr(scratch, "_cursor", Cursor)
+    with pytest.raises(raised):
+        scratch.run(Outer("SELECT 1", None, ("v",), ("INTEGER",)), {})
+    scratch.close()
 
 
 # ---------------------------------------------------------------------------------------------- killed
