@@ -93,6 +93,8 @@ SPOKEN: tuple[tuple[str, str, str, str, str], ...] = (
     ("delta", "  epsilon: 20\n", "  epsilon: 20\n  delta: 1e-4\n", "δ 0.0001: of 10,000 people", "delta: 1e-6"),
     ("delta", "  epsilon: 20\n", "  epsilon: 0.3\n  delta: 1e-6\n  per: week\n",
      "δ 0.000001 each week, δ 0.000053 a year", "delta: 1e-6"),
+    ("averaging", "ledger: var/the.ledger\n", "ledger: var/the.ledger\nanswers: off\n",
+     "repeating it averages the noise away", "remove answers: off"),
     ("groups_of_one", "cost: {", "Email: {type: text, keys: [a, b]}\n      cost: {",
      "visits.Email seems to tell who a person is, and each of its 2 keys is a group", "remove keys of Email"),
     ("groups_of_one", "      id: {type: integer}", "      id: {type: integer, bounds: [1, 1000]}",

@@ -144,4 +144,15 @@ def delta(policy: Policy, lines: Lines) -> Iterator[Advice]:
         )
 
 
-RULES = (query_epsilon, yearly_epsilon, unnamed_analysts, many_queries, floor_above_default, delta)
+def averaging(policy: Policy, lines: Lines) -> Iterator[Advice]:
+    """Without stored answers a question may be repeated, and its noise averaged, for as long as the budget lasts."""
+    if policy.answers == "off":
+        yield Advice(
+            lines.of("answers"),
+            "no answer is stored: each time the same question is asked it has new noise, so repeating it averages the "
+            "noise away, at the cost of the budget alone",
+            "remove answers: off: then who asks the same again gets the same answer, free",
+        )
+
+
+RULES = (query_epsilon, yearly_epsilon, unnamed_analysts, many_queries, floor_above_default, delta, averaging)
