@@ -32,6 +32,8 @@ MAX_NESTING = 24
 MAX_PREFIXES = 20
 MAX_OPEN_JOINS = 8
 MAX_TYPED = 6
+MAX_SUBSCRIPTS = 100
+"""The parser looks through all that a subscript stands behind, again for each."""
 _TYPES = sqlglot.Parser.TYPE_TOKENS | {TokenType.ROW}
 MAX_DEPTH = 120
 """Levels of the tree, a chain of ANDs or ORs counting as one."""
@@ -166,6 +168,11 @@ def _check_nesting(tokens: list[Token]) -> None:
                 hint="use WITH to name the inner parts",
                 position=token.start,
             )
+    if sum(t.token_type is TokenType.L_BRACKET for t in tokens) > MAX_SUBSCRIPTS:
+        raise ParseError(
+            f"the statement has more than {MAX_SUBSCRIPTS} lists and subscripts",
+            hint="leave them out: none is supported",
+        )
     repeated = sum(t.token_type in (TokenType.NOT, TokenType.INTERVAL, TokenType.DISTINCT) for t in tokens)
     if repeated > 2_000:
         raise ParseError("the statement is too complex")

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 
 from dpsql.policy import Column, ColumnType, Kind
 
@@ -243,7 +244,8 @@ class ValueSet:
         if step is not None:
             allowed = tuple(v for v in allowed if v is None or isinstance(v, str) or number(v) % step == 0)
         if self.values is not None:
-            kept = tuple(v for v in self.values if v in allowed)
+            among = frozenset(allowed)
+            kept = tuple(v for v in self.values if v in among)
         else:
             # Of an undeclared column only a written-out list is public; numbers outside the bounds can't occur.
             kept = tuple(v for v in allowed if v is not None and self._admits(v))
@@ -353,17 +355,14 @@ def column_set(column: Column) -> ValueSet:
 
 def joined(sets: list[ValueSet], kind: ColumnType) -> ValueSet:
     """The union of several branches (CASE, COALESCE) of one type."""
-    bounds, machine, values, grain = sets[0].bounds, sets[0].machine, sets[0].values, sets[0].grain
+    bounds, machine, grain = sets[0].bounds, sets[0].machine, sets[0].grain
     for other in sets[1:]:
         bounds, machine = bounds.hull(other.bounds), machine.hull(other.machine)
         grain = common_grain(grain, other.grain)
-        values = None if values is None or other.values is None else _merged(values, other.values)
+    listed = [s.values for s in sets if s.values is not None]
+    values = tuple(dict.fromkeys(chain.from_iterable(listed))) if len(listed) == len(sets) else None
     nullable = any(s.nullable for s in sets)
     return ValueSet(kind, bounds, machine, values, grain, nullable, null_key=nullable)
-
-
-def _merged(a: tuple[Literal, ...], b: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    return a + tuple(v for v in b if v not in a)
 
 
 def common_grain(a: Fraction | None, b: Fraction | None) -> Fraction | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import datetime as dt
 import json
 import os
@@ -10,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import jsonschema
@@ -1292,6 +1294,69 @@ def test_any_words_load_or_are_refused(tmp_path: Path, text: str) -> None:
 @given(st.integers(0, len(ISSUE)), st.integers(0, 30), st.sampled_from(WORDS))
 def test_any_edit_of_the_sample_loads_or_is_refused(folder: Path, start: int, cut: int, word: str) -> None:
     loads_or_refuses(folder / "edit.yaml", (ISSUE[:start] + word + ISSUE[start + cut :]).encode())
+
+
+POLICIES = [ISSUE, *(path.read_text("utf-8") for path in sorted((ROOT / "config").glob("*.yaml")))]
+_TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
+ODD = [
+    "&a ", "*a", "*a, *a", "<<: *a\n", "!!python/object:os.system ", "!<x> ", "0b1", "0o7", "1_000", "1:30", ".5", "-0",
+    "+.inf", ".NaN", "1e400", "-1e-400", "9" * 400, "0." + "9" * 400, "9999-12-31", "0000-00-00", "2020-02-30",
+    "2020-01-01T00:00:00Z", "yes", "NO", "Null", "=", "'", '"', "|2-\n", ">+\n", "{", "}", "[", "]", "? ", "\n\t",
+    "\ufeff", "\u2028", "${HOME}", "${", "#", "%TAG ! x\n", "{a: " * 40, "[[[[", "\\", "e\u0301", "\x7f",
+]  # fmt: skip
+
+
+@fuzz
+@given(st.integers(0, 2**32))
+def test_any_mutant_of_a_policy_loads_or_is_refused(tmp_path: Path, seed: int) -> None:
+    """Of the policies in config/: words moved, doubled, dropped, taken from another or odd; and one spliced with
+    another."""
+    random = Random(seed)
+    words = _TOKEN.findall(random.choice(POLICIES))
+    for _ in range(random.choice((1, 1, 2, 4, 8))):
+        other = _TOKEN.findall(random.choice(POLICIES))
+        i, j, k = random.randrange(len(words)), random.randrange(len(words)), random.randrange(len(other))
+        match random.randrange(7):
+            case 0:
+                words[i], words[j] = words[j], words[i]
+            case 1:
+                words[i:i] = words[i : i + random.randrange(40)]
+            case 2:
+                del words[i : i + random.randrange(1, 20)]
+            case 3:
+                words[i] = other[k]
+            case 4:
+                words[i:] = other[k:]
+            case _:
+                words[i:i] = [random.choice(ODD)]
+        words = words or [""]
+    loads_or_refuses(tmp_path / "p.yaml", "".join(words).encode("utf-8", "surrogatepass"))
+
+
+_ONE_TABLE = ISSUE.split("  regions:")[0]
+LONG = {
+    "columns": _ONE_TABLE + "".join(f"      c{i}: {{type: integer}}\n" for i in range(1_000)),
+    "keys": _ONE_TABLE + f"      c: {{type: integer, keys: [{', '.join(map(str, range(4_000)))}]}}\n",
+    "anchors": _ONE_TABLE + "".join(f"      c{i}: &a{i} {{type: integer}}\n" for i in range(1_000)),
+    "aliases": _ONE_TABLE + "      c: &a {type: integer}\n" + "".join(f"      c{i}: *a\n" for i in range(1_000)),
+    "unknown keys": _ONE_TABLE + "".join(f"      c{i}: {{tipe: integer}}\n" for i in range(1_000)),
+    "one key": "a: 1\n" * 4_000,
+    "flow": f"[{'a, ' * 4_000}]",
+    "tags": "!x a: 1\n" * 4_000,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_the_work_on_a_policy_grows_no_faster_than_its_length(tmp_path: Path, name: str) -> None:
+    """Counted in calls, for a quarter of its lines or words and for all."""
+
+    def calls(text: str) -> int:
+        with cProfile.Profile() as profile:
+            loads_or_refuses(tmp_path / "p.yaml", text.encode())
+        return sum(entry.callcount for entry in profile.getstats())  # type: ignore[attr-defined]
+
+    words = LONG[name].split(" ")
+    assert calls(LONG[name]) <= 6.5 * calls(" ".join(words[: len(words) // 4])) + 20_000
 
 
 json_values = st.recursive(

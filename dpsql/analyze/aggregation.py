@@ -122,8 +122,8 @@ class ReleaseBuilder:
     lateral_depth: int = 0
 
     def __post_init__(self) -> None:
-        self.compiler = compiler_of(self.scope.source, self.analyzer.today)
-        self.where = filters(self.scope.source, self.analyzer.today)
+        self.compiler = compiler_of(self.scope.source, self.analyzer)
+        self.where = filters(self.scope.source, self.analyzer)
         self.aliases = {e.alias.lower(): e.this for e in self.node.expressions if isinstance(e, exp.Alias)}
 
     def build(self) -> Derived:

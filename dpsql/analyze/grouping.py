@@ -67,7 +67,7 @@ class UnitGrouping:
     aliases: dict[str, exp.Expr] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.compiler = compiler_of(self.scope.source, self.analyzer.today)
+        self.compiler = compiler_of(self.scope.source, self.analyzer)
         self.aliases = {e.alias.lower(): e.this for e in self.node.expressions if isinstance(e, exp.Alias)}
 
     def build(self) -> Private:
@@ -89,10 +89,10 @@ class UnitGrouping:
         having = self.node.args.get("having")
         where = () if having is None else (self._replaced(having.this, aliases=True),)
         source = self.scope.source
-        conditions = tuple(filters(source, self.analyzer.today))
+        conditions = tuple(filters(source, self.analyzer))
         rows = grouped(source.rows, conditions, self.keys, self.totals, self.sets)
         relation = Private(rows, columns, where)
-        compiler = compiler_of(relation, self.analyzer.today)
+        compiler = compiler_of(relation, self.analyzer)
         for expression in (*columns.values(), *where):
             compiler.value(expression)
         return relation

@@ -13,7 +13,7 @@ Everything else is refused with the equality that is missing. Conditions that do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -133,6 +133,7 @@ class FromClause:
     parts: dict[str, dict[str, exp.Expr]] = field(default_factory=dict)
     using: dict[str, str] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
+    _inner: tuple[_Equality, ...] | None = None
 
     def __post_init__(self) -> None:
         self._check_names()
@@ -228,7 +229,7 @@ class FromClause:
             raise ambiguous(node, having)
         return (having[0], name) if having else None
 
-    def _equalities(self, conditions: Iterator[exp.Expr]) -> Iterator[_Equality]:
+    def _equalities(self, conditions: Iterable[exp.Expr]) -> Iterator[_Equality]:
         for condition in conditions:
             plain = unparenthesised(condition)
             if isinstance(plain, exp.EQ):
@@ -240,9 +241,10 @@ class FromClause:
 
     def _attach(self, source: Source) -> bool:
         """Join a source if it is connected to what is joined so far."""
-        conditions = iter(source.on) if source.how == "left" else self._conditions()
+        if source.how != "left" and self._inner is None:  # the same for all of them
+            self._inner = tuple(self._equalities(self._conditions()))
         pairs = []
-        for equality in self._equalities(conditions):
+        for equality in self._equalities(source.on) if source.how == "left" else self._inner or ():
             found = equality.towards(source.name, self.parts)
             if found is not None:
                 pairs.append((*found, equality.node))
@@ -356,7 +358,7 @@ class FromClause:
         if not rest:
             return
         scope = Scope(self.analyzer.size, replace(self.joined, where=()), self.parts, self._merged())
-        compiler = compiler_of(scope.source, self.analyzer.today)
+        compiler = compiler_of(scope.source, self.analyzer)
         condition = exp.and_(*(compiler.predicate(scope.resolved(c)) for c in rest), copy=False)
         form = joined.form
         assert isinstance(form, Join)
@@ -508,10 +510,10 @@ def _stored_name(rows: Rows, column: str) -> str:
 
 def materialised(relation: Private, analyzer: Analyzer) -> Private:
     """The same rows with their filters applied and their columns computed: what stands below an outer join."""
-    compiler = compiler_of(relation, analyzer.today)
+    compiler = compiler_of(relation, analyzer)
     columns, sets = {}, {}
     for name, expression in relation.columns.items():
         typed = compiler.value(expression)
         columns[name], sets[name] = typed.stored(), typed.set.stored()
-    rows = select(relation.rows, columns, sets, tuple(filters(relation, analyzer.today)))
+    rows = select(relation.rows, columns, sets, tuple(filters(relation, analyzer)))
     return replace(relation, rows=rows, columns={c: exp.column(c, quoted=True) for c in columns}, where=())

@@ -33,7 +33,7 @@ from dpsql.analyze.resolution import Scope
 from dpsql.analyze.subqueries import GROUPED, Subqueries
 from dpsql.analyze.unions import united
 from dpsql.errors import Error, NotReleasable, UnknownColumn, UnknownTable, UnsupportedQuery
-from dpsql.expressions import connector_terms, position_of, refuse, show
+from dpsql.expressions import Steps, connector_terms, position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.names import declared_table, output_name, tables_ending
 from dpsql.policy import Policy
@@ -66,6 +66,7 @@ class Analyzer:
     constants: list[Constant] = field(default_factory=list)
     public_tables: set[str] = field(default_factory=set)
     size: Size = field(default_factory=Size)
+    steps: Steps = field(default_factory=Steps)
 
     # ------------------------------------------------------------------------------------------ queries
 
@@ -430,7 +431,7 @@ class Analyzer:
                     f"{label} over rows of the private table {scope.source.rows.tables[0].name} isn't supported",
                     f"aggregate first: SELECT … COUNT(*) FROM {scope.source.rows.tables[0].name} GROUP BY …",
                 )
-        compiler = compiler_of(scope.source, self.today)
+        compiler = compiler_of(scope.source, self)
         columns: dict[str, exp.Expr] = {}
         for item in node.expressions:
             for name, expression in self._projected(item, scope):

@@ -128,7 +128,7 @@ class Subqueries:
         return generic
 
     def _compiler(self) -> Compiler:
-        return compiler_of(self.scope.source, self.analyzer.today)
+        return compiler_of(self.scope.source, self.analyzer)
 
     def _uncorrelated(self, query: exp.Expr, node: exp.Expr) -> Private | Derived:
         try:
@@ -262,7 +262,7 @@ class Subqueries:
             return rebuilt(node, resolved)
 
         sets = {**left.sets, **{names[name]: value_set for name, value_set in right.rows.sets.items()}}
-        compiler = Compiler(sets, left.where_from, self.analyzer.today)
+        compiler = Compiler(sets, left.where_from, self.analyzer.today, self.analyzer.steps)
         return exp.and_(*(compiler.predicate(resolved(condition)) for condition in rest), copy=False)
 
     # ------------------------------------------------------------------------------------------ constants

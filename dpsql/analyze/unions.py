@@ -56,7 +56,7 @@ def united(node: exp.Expr, sides: list[Private], analyzer: Analyzer) -> Private:
 
 def _nulls(side: Private, analyzer: Analyzer) -> frozenset[str]:
     """The columns that hold nothing but a literal NULL: it takes the type of what stands in its place elsewhere."""
-    compiler = compiler_of(side, analyzer.today)
+    compiler = compiler_of(side, analyzer)
     return frozenset(name for name, column in side.columns.items() if is_null(compiler.value(column)))
 
 

@@ -7,6 +7,7 @@ from dpsql.expressions import casts, choices, conditions, dates, numbers, text  
 from dpsql.expressions.compiler import (
     Compiler,
     Shown,
+    Steps,
     Typed,
     connector_terms,
     is_null,
@@ -21,6 +22,7 @@ from dpsql.expressions.narrowing import narrow
 __all__ = [
     "Compiler",
     "Shown",
+    "Steps",
     "Typed",
     "casts",
     "choices",

@@ -19,7 +19,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -75,7 +75,7 @@ class Typed:
         return self.set.values is not None and not any(self.sql.find_all(exp.Column))
 
 
-MAX_STEPS = 12_000
+MAX_STEPS = 40_000
 MAX_SQL_NODES = 20_000
 
 Handler = Callable[["Compiler", exp.Expr], Typed]
@@ -153,6 +153,20 @@ def show(node: exp.Expr, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+@dataclass(slots=True)
+class Steps:
+    """How many expressions of a statement were compiled so far, each as often as it was: bounds the work on it.
+
+    Each subquery of a chain compiles the filters of those that it reads, so their number alone bounds nothing.
+    """
+
+    count: int = 0
+
+    @property
+    def exhausted(self) -> bool:
+        return self.count > MAX_STEPS
+
+
 @dataclass(frozen=True, slots=True)
 class Compiler:
     """Compiles expressions over the columns of private rows.
@@ -160,15 +174,15 @@ class Compiler:
     columns   value set of each column by name, as narrowed by the query's filters
     origin    what a column is called in the policy, (table, column), for messages
     today     what CURRENT_DATE means
+    steps     how much was compiled so far, shared by all compilers of a statement
     moved     the columns whose values are moved into their value set also where they are group keys
     """
 
     columns: Mapping[str, ValueSet]
     origin: Callable[[str], tuple[str, str]]
     today: dt.date
+    steps: Steps
     moved: frozenset[str] = frozenset()
-    steps: list[int] = field(default_factory=lambda: [0], compare=False)
-    """How many expressions were compiled so far, shared by all compilers of a statement."""
 
     def value(self, node: exp.Expr) -> Typed:
         """The total SQL and value set of an expression, or a refusal."""
@@ -179,8 +193,8 @@ class Compiler:
         for name, argument in node.args.items():
             if argument and name not in allowed:
                 raise refuse(node, f"{show(node)} has an option that isn't supported over private rows")
-        self.steps[0] += 1
-        if self.steps[0] > MAX_STEPS:
+        self.steps.count += 1
+        if self.steps.exhausted:
             raise refuse(node, "the query's expressions are too large", "simplify it")
         typed = handler(self, node)
         if isinstance(typed.sql, exp.Case) and sum(1 for _ in typed.sql.walk()) > MAX_SQL_NODES:
@@ -204,6 +218,8 @@ class Compiler:
         try:
             typed = self.value(node)
         except DatabaseError:
+            if self.steps.exhausted:
+                raise
             return None
         values = typed.set.values
         if values is None or len(values) > 1:

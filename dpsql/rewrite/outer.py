@@ -135,28 +135,48 @@ _VALUE_FUNCTIONS = frozenset(
     current_catalog current_schema""".split()
 )
 """Names that DuckDB reads as functions of clock or session where there is no such column, even quoted."""
-MAX_TABLES = 500
-"""Tables that a query reads, each CTE counted as often as it is named: more makes the engine's planner run away."""
+MAX_TABLES = 100
+"""Tables that a query reads, each CTE counted as often as it is named, and SELECTs without FROM.
+
+To order their joins takes the engine's planner about the cube of their number, in which it can't be interrupted: a
+second for 100, minutes for 300.
+"""
+
+
+MAX_DEPTH = 200
+"""Levels of the tree with each CTE where it is named. The engine recurses some kilobytes deep for each, and a thread's
+stack that overflows ends the process: a thread has as little as 512 kB.
+"""
 
 
 def _check_expansion(tree: exp.Expr) -> None:
-    if _tables(tree, {}) > MAX_TABLES:
+    tables, depth = _expansion(tree, {})
+    if tables > MAX_TABLES:
         raise refuse(
-            tree, f"the query reads tables {MAX_TABLES} times and more, counting its CTEs where they are used",
-            "use each CTE less often",
+            tree, f"the query reads more than {MAX_TABLES} tables, counting its CTEs where they are used",
+            "join fewer, and use each CTE less often",
         )  # fmt: skip
+    if depth > MAX_DEPTH:
+        raise refuse(
+            tree, "the query nests too deep, counting its CTEs where they are used", "read fewer CTEs through others"
+        )
 
 
-def _tables(node: exp.Expr, known: Mapping[str, int]) -> int:
-    """How many tables a tree reads once its CTEs are put in where they are named."""
+def _expansion(node: exp.Expr, known: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """How many tables a tree reads, and how deep it is, once its CTEs are put in where they are named.
+
+    A SELECT without FROM is a table too.
+    """
     clause = node.args.get("with_")
     if clause is not None:
         known = dict(known)
         for cte in clause.expressions:
-            known[cte.alias.lower()] = _tables(cte.this, known)
+            known[cte.alias.lower()] = _expansion(cte.this, known)
     if isinstance(node, exp.Table):
-        return known.get(node.name.lower(), 1)
-    return sum(_tables(child, known) for child in node.iter_expressions() if child is not clause)
+        return known.get(node.name.lower(), (1, 1))
+    alone = isinstance(node, exp.Values) or (isinstance(node, exp.Select) and not node.args.get("from_"))
+    found = [_expansion(child, known) for child in node.iter_expressions() if child is not clause]
+    return alone + sum(tables for tables, _ in found), 1 + max((depth for _, depth in found), default=0)
 
 
 def _whole(node: exp.Expr | None) -> bool:

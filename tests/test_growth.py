@@ -1,0 +1,91 @@
+"""The work on a statement grows no faster than its length, up to the longest that is read; or it is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import settings
+
+from dpsql.parse import MAX_CHARACTERS
+from tests.growth import DIALECTS, FAMILIES, Work, besieged, made, of_length, work
+from tests.harness import Bench
+
+pytestmark = pytest.mark.slow
+
+FACTOR = 6.5
+"""By how much the work may grow where the length grows fourfold: 4 is linear, 16 quadratic."""
+SETUP = 20_000
+"""Calls that are no more for a long text than for a short one."""
+BOUNDED = {"CTEs in turn": (8_000_000, 64), "CTEs that double": (8_000_000, 8), "CTEs that filter": (10_000_000, 512)}
+"""Families whose work does grow faster, as each part repeats those before it: what is too large is refused, after so
+many calls at most (a million is half a second, without counting). And the number to try where there is little time.
+"""
+NIGHTLY = not (settings.default and settings.default.derandomize)
+SHARE = 1 if NIGHTLY else 32
+"""Which part of the longest text that is read is the longest here."""
+
+
+@pytest.fixture(scope="module")
+def benches() -> dict[str, Bench]:
+    found = {dialect: made(dialect) for dialect in DIALECTS}
+    for each in found.values():
+        work(each, "SELECT COUNT(*) FROM t WHERE n > 1")  # fills caches
+    return found
+
+
+def _cases() -> list[tuple[str, str]]:
+    """All families in DuckDB's dialect, and each eighth in each other one; all in all of them at night."""
+    other = [
+        (name, dialect)
+        for start, dialect in enumerate(DIALECTS[1:])
+        for name in list(FAMILIES)[0 if NIGHTLY else start :: 1 if NIGHTLY else 8]
+    ]
+    return [*((name, "duckdb") for name in FAMILIES), *other]
+
+
+@pytest.mark.parametrize(("name", "dialect"), _cases(), ids=lambda part: part)
+def test_work_grows_no_faster_than_length(benches: dict[str, Bench], name: str, dialect: str) -> None:
+    family = FAMILIES[name]
+    top = max(of_length(family, MAX_CHARACTERS) // SHARE, 16)
+    if name in BOUNDED:
+        most, number = BOUNDED[name]
+        for each in (number, top // 4, top) if NIGHTLY else (number,):
+            assert work(benches[dialect], family(each)).calls.total() < most
+        return
+    shorter, longer = (work(benches[dialect], family(number)) for number in (top // 4, top))
+    assert longer.calls.total() <= FACTOR * shorter.calls.total() + SETUP, _grown(shorter, longer)
+
+
+def _grown(shorter: Work, longer: Work) -> str:
+    """Which functions were called so much more often."""
+    more = longer.calls - shorter.calls
+    listed = [f"{shorter.calls[name]} → {longer.calls[name]} {name}" for name, _ in more.most_common(12)]
+    return "\n".join([f"{shorter.calls.total()} → {longer.calls.total()} calls; {longer.outcome}", *listed])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS if NIGHTLY else DIALECTS[:1])
+def test_deep_and_long_statements_end_no_thread_and_fill_no_memory(dialect: str) -> None:
+    """Python's stack, DuckDB's and the kernel's: what is compiled in a thread with little stack doesn't overflow it."""
+    numbers = (24, 64, 100, 256) if NIGHTLY else (64,)
+    names = [
+        name for name in FAMILIES if NIGHTLY or name.startswith(("CTEs over", "UNIONs", "nested", "deep", "JOINs of r"))
+    ]
+    texts = [FAMILIES[name](number) for name in names for number in numbers]
+    longest = [] if not NIGHTLY else [FAMILIES[name](of_length(FAMILIES[name], MAX_CHARACTERS)) for name in FAMILIES]
+    found, megabytes = besieged(dialect, [*texts, FAMILIES["CTEs over one release"](900), *longest])
+    assert max(each.seconds for each in found) < 10  # a guard against what hangs
+    assert megabytes < 500
+
+
+@pytest.mark.parametrize("name", ["JOINs of releases", "outer IN subqueries", "outer cross joins"])
+def test_the_planner_of_the_engine_is_not_asked_to_order_hundreds_of_joins(
+    benches: dict[str, Bench], name: str
+) -> None:
+    """It takes the cube of their number, and can't be interrupted in that."""
+    refused = work(benches["duckdb"], FAMILIES[name](128)).outcome
+    assert refused.startswith("the query reads more than 100 tables")
+
+
+def test_chains_of_ctes_are_refused_before_the_engine_recurses_over_them(benches: dict[str, Bench]) -> None:
+    """A stack that overflows there ends the process."""
+    refused = work(benches["duckdb"], FAMILIES["CTEs over one release"](100)).outcome
+    assert refused == "the query nests too deep, counting its CTEs where they are used"
