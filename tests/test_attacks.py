@@ -246,6 +246,7 @@ FOUND = {
     "joins": "SELECT COUNT(*) FROM t " + "JOIN t " * 40,
     "number": "SELECT COUNT(*) FROM t WHERE n / 1e9+1 > 1",
     "no exponent": "SELECT COUNT(*) FROM t WHERE n > 1e",
+    "no size": "SELECT COUNT(CAST(pay AS DECIMAL(a0 10, 2))) FROM t",
 }
 
 

@@ -166,10 +166,10 @@ _CASTERS: dict[tuple[Kind, Kind], Caster] = {
 
 
 def _cast_to_decimal(compiler: Compiler, node: exp.Expr, target: exp.Expr) -> Typed:
-    sizes = [int(p.name) for p in target.expressions] or [18, 3]
+    sizes = [int(p.name) if p.name.isascii() and p.name.isdigit() else -1 for p in target.expressions] or [18, 3]
     width, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
     if not (0 < width <= MAX_DIGITS and 0 <= scale <= width):
-        raise refuse(node, f"{target.sql('duckdb')} is not a valid type")
+        raise refuse(node, f"{target.sql('duckdb')} is not a valid type", "write DECIMAL(10, 2)")
     (inner,) = number_operands(compiler, node, node.this)
     kind = ColumnType(Kind.DECIMAL, width, scale)
     step = Fraction(1, 10**scale)

@@ -28,6 +28,10 @@ _SQLITE = {
     "SQLITE_CORRUPT": ("is damaged", _RESTORE),
     "SQLITE_NOTADB": ("is damaged: it is not an SQLite file", _RESTORE),
 }
+_CAUSES = (
+    *(sqlite3.Error, UnicodeDecodeError, OSError),  # SQLite tells of a spoilt name in bytes that may be no text
+    *(LedgerAbsent, LedgerExists, HeadMissing, Damaged, Replaced),
+)
 
 
 @contextmanager
@@ -35,7 +39,7 @@ def faults(path: Path) -> Iterator[None]:
     """Turn what may go wrong with the ledger at `path` into LedgerError. The log gets the cause."""
     try:
         yield
-    except (sqlite3.Error, OSError, LedgerAbsent, LedgerExists, HeadMissing, Damaged, Replaced) as cause:
+    except _CAUSES as cause:
         what, hint = _explanation(cause, path)
         _log.error("ledger %s: %s (%s: %s)", path, what, type(cause).__name__, cause)
         raise LedgerError(f"the ledger {path.name} {what}", hint=hint) from None
@@ -55,6 +59,8 @@ def _explanation(cause: Exception, path: Path) -> tuple[str, str]:
             return f"is refused: {cause}", _RESTORE
         case Replaced():
             return "was replaced by another file while it was open", "try again: the new file is then checked"
+        case UnicodeDecodeError():
+            return _SQLITE["SQLITE_CORRUPT"]
         case sqlite3.Error():
             return _of_sqlite(cause)
     return _of_system(cause)
