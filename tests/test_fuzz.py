@@ -6,6 +6,7 @@ import io
 import re
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -13,13 +14,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dpsql.audit.statements import Statements
 from dpsql.cli import main
 from dpsql.errors import Error, InternalError
 from tests import cases, grammar, growth, people, released_grammar
-from tests.harness import Bench, MemoryEngine, examples
+from tests.harness import Bench, MemoryEngine, ZeroNoise, examples
 from tests.test_golden import DIRECTORY as GOLDEN
 from tests.test_refused import DIRECTORY as REFUSED
-from tests.unit_grammar import Grammar
 
 pytestmark = pytest.mark.slow
 
@@ -71,13 +72,25 @@ SEEDS = [case.sql for directory in (GOLDEN, REFUSED) for case in cases.read(dire
 _TOKEN = re.compile(r"\s+|\w+|'[^']*'|\"[^\"]*\"|[<>=!|:]+|.", re.DOTALL)
 
 
+@cache
+def _people() -> Bench:
+    return people.people(ZeroNoise())
+
+
+def of_people(random: Random) -> str:
+    """A statement over the tables of people."""
+    made = _people()
+    public = {name: made.engine.public_columns(made.policy.tables[name]) for name in people.PUBLIC}
+    return Statements(random, made.policy, public).statement().sql()
+
+
 def written(random: Random) -> str:
     """A statement of one of the grammars or of the case files."""
     match random.randrange(5):
         case 0 | 1:
             return grammar.statement(random).sql()
         case 2:
-            return Grammar(random).statement()
+            return of_people(random)
         case 3:
             return released_grammar.statement(random, random.randrange(1, 4)).sql
     return random.choice(SEEDS)
@@ -134,7 +147,7 @@ def test_whatever_is_accepted_answers_over_extreme_rows(made: Bench, random: Ran
 @given(random=grammar.randoms)
 @examples(100)
 def test_whatever_is_accepted_answers_over_extreme_units(made: Bench, random: Random) -> None:
-    sql = Grammar(random).statement()
+    sql = of_people(random)
     sql = mutated(random, sql) if random.random() < 0.5 else sql
     if compile_any(made, sql):
         persons = [person for cust in range(3) for person in [people.person(random, cust)]]
@@ -147,7 +160,7 @@ def test_a_megabyte_of_text_in_a_cell(made: Bench) -> None:
     texts = [f"repeat({letter}, 1048576)" for letter in ("'x'", "'7'", "'é'", "'e\u0301'", "chr(0)", "' '", "'%'")]
     modest = dict(zip(grammar.COLUMNS, grammar.modest_row(Random(1)), strict=True))
     made.engine.set_rows("t", [tuple({**modest, "note": text, "city": text, "tier": text}.values()) for text in texts])
-    conditions = [p for p in (*grammar.productions()["bool"], *grammar.productions()["text"]) if "{text}" in p]
+    conditions = [p for p in (*grammar.PRODUCTIONS["bool"], *grammar.PRODUCTIONS["text"]) if "{text}" in p]
     random = Random(1)
     for template in conditions:
         value = grammar.fill(random, template.replace("{text}", "note"), 0)
