@@ -207,7 +207,10 @@ class Attack:
 
 def collect(outcome: Outcome, process: subprocess.Popen[str], *, killed: bool = False) -> list[str]:
     """Wait for a process, and count what it printed; the last line of a killed one may be cut."""
-    printed, _ = process.communicate(timeout=300)
+    assert process.stdout is not None
+    with process.stdout as stdout:  # not communicate(), which forgets what readline() has read ahead
+        printed = stdout.read()
+    process.wait(timeout=300)
     lines = printed.split("\n")[:-1]
     if not killed and process.returncode not in (0, -signal.SIGKILL):
         outcome.faults.append(f"a process ended with {process.returncode}")
