@@ -61,7 +61,7 @@ class Outcome:
     scenario: str
     limit: Fraction
     asked: int = 0
-    released: list[int] = field(default_factory=list)
+    released: list[int] = field(default_factory=list, repr=False)
     exhausted: int = 0
     closed: int = 0
     charged: int = 0
@@ -286,6 +286,7 @@ def killed_at_any_time(rounds: int, seed: int) -> Outcome:
 POLICY = """
 dpsql: 1
 budget: {epsilon: 1000000}
+answers: off
 ledger: the.ledger
 tables: {t: {source: t.csv, unit: row, columns: {n: {type: integer, bounds: [0, 9]}}}}
 """
@@ -300,19 +301,28 @@ def killed_answering(rounds: int, seed: int) -> Outcome:
         (path.parent / "policy.yaml").write_text(POLICY)
         attack = Attack(str(path), "0", threads=3, charges=10**6, policy=str(path.parent / "policy.yaml"))
         for _ in range(rounds):
+            _unlock(path)
             processes = [attack.start() for _ in range(2)]
             for process in processes:
                 assert process.stdout is not None
-                process.stdout.readline()
-                answers += 1
+                answers += bool(process.stdout.readline())
             time.sleep(random.uniform(0.01, 0.3))
             for process in processes:
                 process.kill()
             for process in processes:
                 answers += len(collect(outcome, process, killed=True))
-        outcome.released = list(range(1, answers + 1))  # what they are of is not told: their number is
+        with Ledger.open(path) as ledger:  # which charge an answer is of is not told: how many there are is
+            outcome.released = [charge.number for charge in ledger.charges()][:answers]
+        outcome._check(len(outcome.released) == answers, "an answer was not charged")
         outcome.asked = answers + 6 * rounds
         return outcome.judged(path)
+
+
+def _unlock(path: Path) -> None:
+    """As the owner does: each query that was killed while it read counts as a failure."""
+    with Ledger.open(path) as ledger:
+        if ledger.failures("a"):
+            ledger.unlock("a")
 
 
 def full_disk() -> Outcome:
