@@ -24,7 +24,7 @@ ColumnTypes = Mapping[str, Mapping[str, str]]
 
 def translate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> tuple[exp.Expr, bool]:
     """The same query in DuckDB's SQL, and whether all types were known (if not, it must not be run)."""
-    typed = _annotate(tree, dialect, types)
+    typed = annotate(tree, dialect, types)
     _name_outputs(tree)
     for node in reversed(list(tree.walk())):  # inner nodes first
         meant = _meant(node, dialect)
@@ -88,7 +88,7 @@ def _fractional(node: exp.Expr) -> bool:
     return node.is_type(exp.DType.DOUBLE, exp.DType.FLOAT, exp.DType.DECIMAL)
 
 
-def _annotate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> bool:
+def annotate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> bool:
     """Set every node's type, worked out on a qualified copy and carried over node by node; False where that fails."""
     for number, node in enumerate(tree.walk()):
         node.meta["node"] = number

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,10 +20,11 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.dialects import ColumnTypes, translate
+from dpsql.dialects import ColumnTypes, annotate, translate
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
-from dpsql.googlesql import attach_options, bounds_per_group, keep_options, take_options
+from dpsql.googlesql import ReleaseOptions, attach_options, bounds_per_group, keep_options, take_options
 from dpsql.names import join_names
+from dpsql.placeholders import numbered, wanted_types
 
 MAX_CHARACTERS = 100_000
 MAX_TOKENS = 20_000
@@ -57,8 +59,68 @@ class Statement:
     bounds_per_group: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A statement as it is written: its tree, its tokens without EXPLAIN and options, and where they begin."""
+
+    tree: exp.Expr
+    tokens: list[Token]
+    offset: int
+    explain: Format | None
+    options: tuple[ReleaseOptions, ...]
+    per_group: int | None
+
+
 def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes) -> Statement:
     """Parse one statement; raises ParseError, InvalidParameter or UnsupportedQuery."""
+    read = _read(sql, dialect, types)
+    tree = bind(read.tree, parameters)
+    if read.offset:
+        _shift_positions(tree, read.offset)
+    typed = True
+    if dialect != "duckdb":
+        tree, typed = translate(tree, dialect, types)
+        tree = _balanced(tree)
+        _locate(tree, read.tokens, read.offset)
+    tree = attach_options(tree, read.options) if read.options else tree
+    return Statement(tree, read.explain, typed, read.per_group)
+
+
+def placeholder_types(sql: str, *, dialect: str, types: ColumnTypes) -> tuple[str | None, ...]:
+    """The SQL type that the statement wants of each of its parameters ($1, $2, … or ?), None where it wants none.
+
+    Raises as `parse` does, before the values are known.
+    """
+    tree = _read(sql, dialect, types).tree
+    annotate(tree, dialect, types)
+    return wanted_types(tree)
+
+
+def split(sql: str, *, dialect: str) -> list[tuple[int, int]]:
+    """Where each of the statements begins and ends that semicolons separate; of a text without words none.
+
+    A text that can't be split into words is one statement: whoever parses it says what is wrong.
+    """
+    try:
+        tokens = _tokens(sql, dialect) if len(sql) <= MAX_CHARACTERS else None
+    except ParseError:
+        tokens = None
+    if tokens is None:
+        return [(0, len(sql))]
+    spans: list[tuple[int, int]] = []
+    start: int | None = None
+    end = 0
+    for token in tokens:
+        if token.token_type is not TokenType.SEMICOLON:
+            start = token.start if start is None else start
+            end = token.end + 1
+        elif start is not None:
+            spans.append((start, end))
+            start = None
+    return spans if start is None else [*spans, (start, len(sql))]
+
+
+def _read(sql: str, dialect: str, types: ColumnTypes) -> _Read:
     if not sql.isprintable() and any("\ud800" <= c <= "\udfff" for c in sql):
         raise ParseError("the statement holds half a character (a lone surrogate)", hint="send valid Unicode text")
     if len(sql) > MAX_CHARACTERS:
@@ -75,19 +137,10 @@ def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes)
     _check_is_query(tree, sql, types)
     tree = keep_options(tree) if options else tree
     _check_depth(tree)
+    tree = numbered(tree)
     tree = _known_names(tree, sql[offset:])
     tree = join_names(tree, types) if "." in sql else tree
-    tree = _balanced(tree)
-    tree = bind(tree, parameters)
-    if offset:
-        _shift_positions(tree, offset)
-    typed = True
-    if dialect != "duckdb":
-        tree, typed = translate(tree, dialect, types)
-        tree = _balanced(tree)
-        _locate(tree, tokens, offset)
-    tree = attach_options(tree, options) if options else tree
-    return Statement(tree, explain, typed, per_group)
+    return _Read(_balanced(tree), tokens, offset, explain, options, per_group)
 
 
 def statements(text: str, dialect: str) -> tuple[tuple[int, str], ...]:
@@ -114,12 +167,36 @@ def statements(text: str, dialect: str) -> tuple[tuple[int, str], ...]:
 def _tokens(sql: str, dialect: str) -> list[Token]:
     if "\x00" in sql:
         raise ParseError("the statement holds a NUL character")
+    marked = _NUMBERED.sub(_MARK, sql) if _MARK not in sql else sql
     try:
-        return sqlglot.Dialect.get_or_raise(dialect).tokenize(sql)
+        tokens = sqlglot.Dialect.get_or_raise(dialect).tokenize(marked)
     except SqlglotError:
         raise ParseError(
             "the statement can't be split into words: a quote or comment isn't closed", hint="close it"
         ) from None
+    return tokens if marked == sql else [token for found in tokens for token in _unmarked(found)]
+
+
+_NUMBERED = re.compile(r"(?<![\w$])\$(?=[0-9]+(?!\w))", re.ASCII)
+_MARK = "\x01"
+"""Stands for the $ of `$1` while the text is split into words: `$1,$` would be taken for the opening of a text, and
+some dialects know no such parameter. No position changes by it.
+"""
+
+
+def _unmarked(token: Token) -> list[Token]:
+    """`$1` as the two tokens that mean a parameter in every dialect; other tokens with their own text."""
+    text = token.text
+    if _MARK not in text:
+        return [token]
+    if token.token_type not in (TokenType.VAR, TokenType.UNKNOWN) or not text.startswith(_MARK):
+        return [_token(token, token.token_type, text.replace(_MARK, "$"), token.start)]
+    sign = Token(TokenType.PARAMETER, "$", line=token.line, col=token.col, start=token.start, end=token.start)
+    return [sign, _token(token, TokenType.NUMBER, text[1:], token.start + 1)]
+
+
+def _token(place: Token, kind: TokenType, text: str, start: int) -> Token:
+    return Token(kind, text, line=place.line, col=place.col, start=start, end=place.end, comments=place.comments)
 
 
 def _take_explain(tokens: list[Token], sql: str, dialect: str) -> tuple[list[Token], Format | None, int]:

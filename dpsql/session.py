@@ -24,7 +24,7 @@ from dpsql.engines import Engine, Transaction, open_engine
 from dpsql.errors import EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import Cost, explain
 from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
-from dpsql.parse import Format, Parameters, Statement, parse
+from dpsql.parse import Format, Parameters, Statement, parse, placeholder_types
 from dpsql.plan import Plan, ReleasePlan, charge_of, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
@@ -111,7 +111,7 @@ class Session:
         except Error:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary: no other exception may leave
-            raise _internal(error) from None
+            raise internal_error(error) from None
 
     def _execute(self, sql: str, parameters: Parameters, epsilon: object, analyst: str) -> Result:
         asked = self.epsilon(epsilon)
@@ -197,7 +197,7 @@ class Session:
             with self.ledger.reading(receipt, analyst):
                 yield
         except Exception as error:  # noqa: BLE001 - the boundary
-            failure = error if isinstance(error, Error) else _internal(error)
+            failure = error if isinstance(error, Error) else internal_error(error)
             failure.hint = FAILED
             raise failure from None
 
@@ -243,7 +243,7 @@ class Session:
         except Error:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary
-            raise _internal(error) from None
+            raise internal_error(error) from None
 
     def _explained(self, compiled: Compiled, scratch: Scratch, analyst: str) -> Result:
         cost = self._cost(compiled, scratch, analyst)
@@ -263,6 +263,19 @@ class Session:
     def plan(self, sql: str, parameters: Parameters = (), *, epsilon: object = None) -> Compiled:
         """The compiled statement, for front ends that show it. No data is read."""
         return self._compile(sql, parameters, self.epsilon(epsilon))[0]
+
+    def parameter_types(self, sql: str) -> tuple[str | None, ...]:
+        """The SQL type that a statement wants of each of its parameters, None where any would do. No data is read.
+
+        Raises ParseError, UnsupportedQuery; what else is wrong in it shows once the values are known.
+        """
+        try:
+            policy, _, _ = self._current()
+            return placeholder_types(sql, dialect=policy.dialect, types=_types(policy, self.engine))
+        except Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary
+            raise internal_error(error) from None
 
     def epsilon(self, asked: object) -> Fraction:
         """The ε of a query: what was asked for, or the policy's."""
@@ -442,7 +455,7 @@ def system_user() -> str:
         return os.getlogin()
 
 
-def _internal(error: Exception) -> InternalError:
+def internal_error(error: Exception) -> InternalError:
     """One text for every fault: an exception's own words may hold values."""
     reference = secrets.token_hex(4)
     logging.getLogger("dpsql").error("internal error %s: %s", reference, type(error).__name__)

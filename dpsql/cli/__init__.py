@@ -1,4 +1,4 @@
-"""The command line: `dpsql query`, `explain`, `init`, `check`, `audit`, `budget`, `demo`.
+"""The command line: `dpsql query`, `explain`, `init`, `check`, `audit`, `budget`, `serve`, `password`, `demo`.
 
 One function for each command, in a module of its name; each takes the parsed arguments and returns an exit
 code. What goes wrong is told here, in one way: never a traceback.
@@ -30,7 +30,9 @@ from dpsql.cli.errors import (
 from dpsql.cli.explain import explain
 from dpsql.cli.init import init
 from dpsql.cli.output import prepare_streams, say, silence_stdout
+from dpsql.cli.password import password
 from dpsql.cli.query import query
+from dpsql.cli.serve import serve
 from dpsql.errors import Error
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
@@ -40,6 +42,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": check,
     "audit": audit,
     "budget": budget,
+    "serve": serve,
+    "password": password,
     "demo": demo,
 }
 

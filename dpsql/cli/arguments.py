@@ -36,6 +36,7 @@ examples:
   dpsql budget config/pums.yaml --create
   dpsql explain config/pums.yaml "SELECT COUNT(*) FROM people"
   dpsql query config/pums.yaml "SELECT COUNT(*) FROM people" --epsilon 0.1
+  dpsql serve config/pums.yaml
 """,
     "query": """\
 examples:
@@ -86,6 +87,22 @@ examples:
   dpsql budget config/pums.yaml
   dpsql budget config/pums.yaml --as alice --format csv -o charges.csv
 """,
+    "serve": """\
+examples:
+  dpsql serve config/pums.yaml
+  dpsql serve config/pums.yaml --port 5433
+
+Whatever connects to PostgreSQL connects to it: psql -h 127.0.0.1 -p 5432. Where it listens, encryption and
+passwords stand in the policy's server section; without passwords the only analyst is who runs it. Ctrl-C ends it.
+""",
+    "password": """\
+examples:
+  dpsql password
+  dpsql password < file
+
+It asks for a password, twice, or reads the first line of standard input, and prints the verifier that
+server.users in the policy wants for it. Nobody can log in with the verifier.
+""",
     "demo": """\
 examples:
   dpsql demo
@@ -125,6 +142,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentP
     _common(check)
     _audit(_command(commands, "audit", "attack a policy on made-up rows, and advise on what is seldom wise in it"))
     _budget(_command(commands, "budget", "show who was charged what and when, and what is left"))
+    _serve(_command(commands, "serve", "answer whatever connects to PostgreSQL"))
+    password = _command(commands, "password", "make the verifier of a password, for server.users in the policy")
+    password.add_argument("-v", "--verbose", action="store_true", help="write the operator's log to standard error")
     demo = _command(commands, "demo", "four queries on census data")
     demo.add_argument("-v", "--verbose", action="store_true", help="write the operator's log to standard error")
     return main, commands.choices
@@ -220,6 +240,17 @@ def _budget(command: argparse.ArgumentParser) -> None:
     command.add_argument("--last", metavar="N", type=_count, default=20, help=more)
     command.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
     _output(command)
+
+
+def _serve(command: argparse.ArgumentParser) -> None:
+    _common(command)
+    command.add_argument("--port", metavar="PORT", type=_port, help="listen there instead of on server.port; 0: any")
+
+
+def _port(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,5}", text) or int(text) > 65_535:
+        raise argparse.ArgumentTypeError("a number from 0 to 65535 is needed")
+    return int(text)
 
 
 def _count(text: str) -> int:

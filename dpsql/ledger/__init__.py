@@ -144,6 +144,14 @@ class Ledger:
         """Where the file is, symbolic links resolved."""
         return self._path
 
+    @property
+    def identity(self) -> str:
+        """What tells this ledger from every other, for as long as it exists: 64 random hexadecimal digits.
+
+        Who may not read the file can't guess them. Raises LedgerError.
+        """
+        return self._writer.read(_checked_genesis)
+
     def charge(
         self, loss: PrivacyLoss, *, analyst: str, budget: Budget, query: str, now: dt.datetime | None = None
     ) -> Receipt:

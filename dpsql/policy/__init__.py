@@ -16,6 +16,7 @@ text of the policy and at whether its files are there. Comparing it with the dat
     reader     the file, privacy, budget
     lines      where in the file a key is written
     names      what the name of a column suggests
+    server     how the server listens, and to whom
     model      the result
 """
 
@@ -38,6 +39,7 @@ from dpsql.policy.model import (
     Period,
     Policy,
     PrivacySettings,
+    Server,
     Source,
     SourceKind,
     StoredAnswers,
@@ -60,6 +62,7 @@ __all__ = [
     "Period",
     "Policy",
     "PrivacySettings",
+    "Server",
     "Source",
     "SourceKind",
     "StoredAnswers",

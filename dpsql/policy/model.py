@@ -6,8 +6,11 @@ import datetime as dt
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
+
+from dpsql.passwords import Verifier
 
 Key = bool | int | Fraction | str | dt.date | dt.datetime | None
 """One declared key value. None is SQL NULL; a datetime is naive and means UTC."""
@@ -176,6 +179,34 @@ StoredAnswers = Literal["per_analyst", "shared", "off"]
 
 
 @dataclass(frozen=True, slots=True)
+class Server:
+    """How `dpsql serve` serves.
+
+    listen             the IP address
+    certificate, key   files for encryption, absolute; then no connection goes without. None: there is none
+    users              the verifier of each user's password. Empty: no passwords, and the only analyst is whoever runs
+                       the server
+    statement_timeout  seconds that a statement gets
+    idle_timeout       seconds after which a silent connection is closed; None: never
+    """
+
+    listen: str = "127.0.0.1"
+    port: int = 5432
+    certificate: Path | None = None
+    key: Path | None = None
+    users: dict[str, Verifier] = field(default_factory=dict)
+    max_connections: int = 100
+    statement_timeout: float = 60.0
+    idle_timeout: float | None = None
+
+    @property
+    def exposed(self) -> bool:
+        """Whether other machines reach it, and it lacks encryption or passwords."""
+        safe = self.certificate is not None and bool(self.users)
+        return not safe and not ip_address(self.listen).is_loopback
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """A loaded, checked policy."""
 
@@ -193,6 +224,7 @@ class Policy:
     answers: StoredAnswers = "per_analyst"
     data_version: str | None = None
     """The owner's name for the data as they are; None: the engine looks at the files."""
+    server: Server = field(default_factory=Server)
     shown: str = field(default="", compare=False)
     """The path as it was given: messages show it."""
     text: str = field(default="", repr=False)

@@ -15,6 +15,7 @@ from dpsql.policy.document import Mapping, Node, Scalar, compose
 from dpsql.policy.model import Budget, Limit, Period, Policy, PrivacySettings, StoredAnswers, Table
 from dpsql.policy.problems import Problems, quoted
 from dpsql.policy.section import Section, found, section_of
+from dpsql.policy.server import read_server
 from dpsql.policy.tables import read_tables
 
 MAX_BYTES = 1_048_576
@@ -108,6 +109,7 @@ def _read_top(top: Section, path: str, problems: Problems) -> Policy | None:
     ledger = sources.read_ledger(top, base, _files(path, engine, tables))
     answers = top.choice("answers", ANSWERS) or "per_analyst"
     data_version = top.text("data_version", '"2026-11"')
+    server = read_server(top, base, problems)
     if engine is None:
         return None
     return Policy(
@@ -121,6 +123,7 @@ def _read_top(top: Section, path: str, problems: Problems) -> Policy | None:
         counts="raw" if counts == "raw" else "clamp",
         answers=cast(StoredAnswers, answers),
         data_version=data_version,
+        server=server,
     )
 
 

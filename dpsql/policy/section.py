@@ -13,10 +13,14 @@ from dpsql.policy.problems import Problems, one_of, printable, quoted, similar
 from dpsql.policy.scalars import UNUSABLE, has_leading_zero
 
 KEYS: dict[str, tuple[str, ...]] = {
-    "the policy": ("dpsql", "engine", "dialect", "privacy", "budget", "ledger", "answers", "data_version", "tables"),
+    "the policy": (
+        "dpsql", "engine", "dialect", "privacy", "budget", "ledger", "answers", "data_version", "server", "tables",
+    ),
     "privacy": ("epsilon", "max_epsilon", "min_epsilon", "delta", "counts"),
     "budget": ("epsilon", "delta", "per", "analysts"),
     "an analyst": ("epsilon", "delta", "per"),
+    "server": ("listen", "port", "tls", "users", "max_connections", "statement_timeout", "idle_timeout"),
+    "tls": ("certificate", "key"),
     "a table": ("source", "unit", "public", "primary_key", "description", "columns"),
     "a unit": ("column", "via", "max_rows", "max_groups", "max_rows_per_key"),
     "a column": ("type", "bounds", "keys", "grain", "nullable", "unique", "description"),

@@ -1,0 +1,47 @@
+"""`dpsql serve`: PostgreSQL's protocol, until it is told to end."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from dataclasses import replace
+
+from dpsql.cli.errors import OK
+from dpsql.cli.output import say
+from dpsql.policy import Server as Settings
+from dpsql.policy import load
+from dpsql.session import Session, open_session, system_user
+from dpsql.wire.server import Server
+
+
+def serve(arguments: argparse.Namespace) -> int:
+    """Serve. Everything that can be wrong shows before the first connection."""
+    policy = load(arguments.config)
+    settings = policy.server
+    if arguments.port is not None:
+        settings = replace(settings, port=arguments.port)
+    session = open_session(policy)
+    try:
+        asyncio.run(_run(session, settings, arguments.config))
+    finally:
+        session.close()
+    return OK
+
+
+async def _run(session: Session, settings: Settings, config: str) -> None:
+    server = Server(session, settings)
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    host, port = await server.start()
+    say(f"{config}: listening on {host}, port {port}, {_whom(settings)}\n")
+    await told.wait()
+    say("ending: statements under way are answered\n")
+    await server.stop()
+
+
+def _whom(settings: Settings) -> str:
+    who = f"for {', '.join(sorted(settings.users))}" if settings.users else f"for {system_user()} without a password"
+    return who if settings.certificate is None else f"{who}; encrypted"

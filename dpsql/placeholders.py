@@ -1,0 +1,108 @@
+"""Which types a statement wants of its parameters, before their values are known: what PostgreSQL finds out at Parse.
+
+A parameter gets the type of a cast around it, of what it is compared with or counted among, or of the place it stands
+in (LIMIT wants a whole number). Where none of these tells, it is text.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+MOST = 65_535
+"""Parameters, as PostgreSQL's protocol has it."""
+
+
+def number(node: exp.Expr, earlier: int) -> int | None:
+    """The 0-based number of a parameter: of `$1` its own, of `?` how many were before it; None: it has a name."""
+    name = node.args.get("this")
+    if name is None:
+        return earlier
+    text = str(name)
+    return int(text) - 1 if text.isdigit() and len(text) < 6 and 0 < int(text) <= MOST else None
+
+
+def numbered(tree: exp.Expr) -> exp.Expr:
+    """The same with each `$1` as one kind of node, whatever the dialect made of it."""
+    for node in list(tree.find_all(exp.Parameter)):
+        inner = node.this
+        if isinstance(inner, exp.Literal) and inner.name.isdigit():
+            holder = exp.Placeholder(this=inner.name)
+            holder.meta.update(node.meta)
+            node.replace(holder)
+    return tree
+
+
+def wanted_types(tree: exp.Expr) -> tuple[str | None, ...]:
+    """The SQL type wanted of each parameter, of a tree whose nodes' types are known where they can be.
+
+    Named parameters have no place in the protocol: they are left to the parser, which finds them without a value.
+    """
+    found: dict[int, str | None] = {}
+    holders = sorted(tree.find_all(exp.Placeholder, bfs=False), key=lambda node: int(node.meta.get("start", 0)))
+    for node in holders:
+        index = number(node, len(found))
+        if index is not None:
+            found[index] = found.get(index) or _wanted(node)
+    return tuple(found.get(index) for index in range(max(found, default=-1) + 1))
+
+
+def _wanted(node: exp.Expr) -> str | None:
+    parent = node.parent
+    while isinstance(parent, (exp.Paren, exp.Neg, exp.Ordered)):
+        node, parent = parent, parent.parent
+    match parent:
+        case exp.Cast():
+            return _name(parent.to)
+        case exp.Limit() | exp.Offset() | exp.Fetch():
+            return "BIGINT"
+        case exp.Like() | exp.ILike() | exp.DPipe() | exp.RegexpLike() | exp.StartsWith() | exp.EndsWith():
+            return "TEXT"
+        case exp.Tuple():
+            return _wanted(parent)
+        case exp.Binary() | exp.Between() | exp.In() | exp.Case() | exp.If() | exp.Func():
+            if isinstance(parent, (exp.DateTrunc, exp.TimestampTrunc)):
+                return "TEXT"
+            if isinstance(parent, exp.Round) and node is not parent.this:
+                return "INT"
+            return _type_beside(node, parent)
+    return None
+
+
+def _type_beside(node: exp.Expr, parent: exp.Expr) -> str | None:
+    """The type of the first of its neighbours that has one."""
+    beside = [parent.parent] if isinstance(parent, exp.If) and isinstance(parent.parent, exp.Case) else []
+    for other in [*parent.iter_expressions(), *(o for b in beside for o in b.iter_expressions())]:
+        if isinstance(other, exp.If) and other is not parent:
+            other = other.args.get("true") or other
+        if other is node or (isinstance(parent, exp.If) and other is parent.this):
+            continue
+        if isinstance(other, exp.Tuple):
+            other = next((item for item in other.expressions if item is not node and _known(item)), other)
+        if (name := _known(other)) is not None:
+            return name
+    return None
+
+
+def _known(node: exp.Expr) -> str | None:
+    while isinstance(node, (exp.Paren, exp.Neg, exp.Subquery)):
+        node = node.this
+    if isinstance(node, exp.Select) and node.expressions:
+        node = node.expressions[0]
+    kind = node.type
+    return None if kind is None else _name(kind)
+
+
+_KINDS = (
+    (exp.DType.BOOLEAN, "BOOLEAN"), (exp.DType.SMALLINT, "SMALLINT"), (exp.DType.TINYINT, "SMALLINT"),
+    (exp.DType.INT, "INT"), (exp.DType.BIGINT, "BIGINT"), (exp.DType.INT128, "HUGEINT"),
+    (exp.DType.FLOAT, "FLOAT"), (exp.DType.DOUBLE, "DOUBLE"), (exp.DType.DECIMAL, "DECIMAL"),
+    (exp.DType.DATE, "DATE"), (exp.DType.DATETIME, "TIMESTAMP"), (exp.DType.TIMESTAMPNTZ, "TIMESTAMP"),
+    (exp.DType.TIMESTAMP, "TIMESTAMP"), (exp.DType.TIMESTAMPTZ, "TIMESTAMPTZ"),
+    (exp.DType.TIMESTAMPLTZ, "TIMESTAMPTZ"),
+)  # fmt: skip
+
+
+def _name(kind: exp.Expr) -> str | None:
+    if kind.is_type(*exp.DataType.TEXT_TYPES):
+        return "TEXT"
+    return next((name for known, name in _KINDS if kind.is_type(known)), None)

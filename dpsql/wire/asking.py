@@ -1,0 +1,172 @@
+"""One analyst's questions: what a statement wants, which columns it will give, its answer.
+
+Everything here may take time, and nothing else of the protocol does. A question about private tables goes to the
+session, which charges before it reads; a question about the deployment to the catalogue, which is free. Describing
+compiles a statement and does no more: no data is read, nothing is charged (THREATS H8).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from dpsql.errors import Error
+from dpsql.parse import split
+from dpsql.privacy.loss import decimal_text
+from dpsql.result import Result, ResultColumn, Values
+from dpsql.session import Session
+from dpsql.wire import feedback
+from dpsql.wire.catalogue import Catalogue, Reader
+from dpsql.wire.refusals import Refusal
+from dpsql.wire.settings import DRY_RUN, EPSILON, Settings
+from dpsql.wire.types import oids
+from dpsql.wire.types.columns import Column, columns
+from dpsql.wire.types.inputs import Value
+
+_PLAN = ResultColumn("QUERY PLAN", "VARCHAR")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A column to come: its name, and the number of its type."""
+
+    name: str
+    oid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The rows of a statement, and what the analyst is to know of them. All rows are here: there is one release,
+    however they are fetched.
+    """
+
+    columns: Sequence[Column]
+    rows: int
+    notice: str | None = None
+
+    @property
+    def described(self) -> tuple[Described, ...]:
+        return tuple(Described(column.name, column.oid) for column in self.columns)
+
+
+class Asker:
+    """One analyst, who has logged in. `database` is what they call it."""
+
+    def __init__(self, session: Session, catalogue: Catalogue, analyst: str, database: str) -> None:
+        self.analyst = analyst
+        self._session = session
+        self._catalogue = catalogue
+        self._database = database
+
+    def split(self, sql: str) -> list[tuple[int, int]]:
+        """Where the statements of a text begin and end."""
+        return split(sql, dialect=self._session.policy.dialect)
+
+    def check_epsilon(self, text: str) -> None:
+        """Refuse an ε that no query may ask for. Raises dpsql.Error."""
+        self._session.epsilon(text)
+
+    @property
+    def epsilon(self) -> str:
+        """The ε of a query that asks for none."""
+        return decimal_text(self._session.policy.privacy.epsilon)
+
+    def budget(self) -> str:
+        """What is left, in words."""
+        budget = self._session.policy.budget
+        return feedback.remaining(self.analyst, self._session.ledger.remaining(self.analyst, budget), budget)
+
+    def parameter_types(self, sql: str, declared: Sequence[int]) -> tuple[int, ...]:
+        """The types of a statement's parameters: those that the client declared, else what the statement wants, else
+        text.
+        """
+        if self._catalogue.answers(sql):
+            return tuple(oid or oids.TEXT for oid in declared)
+        wanted = self._session.parameter_types(sql)
+        if len(declared) > len(wanted):
+            raise Refusal("42P18", f"the statement has no place for parameter ${len(declared)}")
+        own = tuple(oids.OF_SQL.get(name or "TEXT", oids.TEXT) for name in wanted)
+        return tuple(oid or own[index] for index, oid in enumerate((*declared, *(0,) * (len(own) - len(declared)))))
+
+    def describe(
+        self, sql: str, types: Sequence[int], values: Sequence[Value] | None, settings: Settings
+    ) -> tuple[Described, ...]:
+        """The columns of the answer. Before its values are known, values of the parameters' types stand for them."""
+        if values is not None:
+            return _described(self._columns(sql, values, settings))
+        refused: Error | None = None
+        for samples in zip(*(_SAMPLES[oid] for oid in types), strict=True) if types else [()]:
+            try:
+                return _described(self._columns(sql, samples, settings))
+            except Error as error:
+                refused = refused or error
+        assert refused is not None
+        raise refused
+
+    def _columns(self, sql: str, values: Sequence[Value], settings: Settings) -> tuple[ResultColumn, ...]:
+        if self._catalogue.answers(sql):
+            return self._catalogue.columns(sql, values, self._reader(settings))
+        compiled = self._session.plan(sql, values, epsilon=settings[EPSILON])
+        return (_PLAN,) if compiled.explain is not None or settings[DRY_RUN] == "on" else compiled.columns
+
+    def answer(
+        self, sql: str, values: Sequence[Value], settings: Settings, expected: Sequence[Described] | None = None
+    ) -> Answered:
+        """The answer: charged, if private tables are in it. `expected` is what the client was told to expect."""
+        if expected is not None:
+            found = _described(self._columns(sql, values, settings))
+            if [c.oid for c in found] != [c.oid for c in expected]:
+                raise Refusal("0A000", "cached plan must not change result type", hint="prepare the statement again")
+        if self._catalogue.answers(sql):
+            return _answered(self._catalogue.answer(sql, values, self._reader(settings)), None)
+        if settings[DRY_RUN] == "on":
+            return self._explained(sql, values, settings)
+        explained = self._session.plan(sql, values, epsilon=settings[EPSILON]).explain is not None
+        result = self._session.execute(sql, values, epsilon=settings[EPSILON], analyst=self.analyst)
+        return _answered(result, None if explained else feedback.notice(result, self._session.policy.budget))
+
+    def _explained(self, sql: str, values: Sequence[Value], settings: Settings) -> Answered:
+        """What the statement would release and cost."""
+        plan = self._session.explain(sql, values, epsilon=settings[EPSILON], analyst=self.analyst)
+        return table((_PLAN,), [(line,) for line in plan.splitlines()], "dpsql.dry_run is on: nothing was asked")
+
+    def _reader(self, settings: Settings) -> Reader:
+        return Reader(self.analyst, self._database, settings)
+
+
+def table(heads: Sequence[ResultColumn], rows: Sequence[Sequence[object]], notice: str | None = None) -> Answered:
+    """Rows that come from no query."""
+    found = [_column(head, [row[i] for row in rows]) for i, head in enumerate(heads)]
+    return Answered(found, len(rows), notice)
+
+
+def _column(head: ResultColumn, values: list[object]) -> Column:
+    one = Values([(value,) for value in values])
+    (column,) = columns((head,), one)
+    return column
+
+
+def _described(found: Sequence[ResultColumn]) -> tuple[Described, ...]:
+    return tuple(Described(column.name, oids.of_answer(column.type)) for column in found)
+
+
+def _answered(result: Result, notice: str | None) -> Answered:
+    return Answered(columns(result.columns, result.values), len(result.values), notice)
+
+
+_TEXTS = ("", "day", "a")
+_DAY, _LATER = dt.date(2000, 1, 1), dt.date(2020, 1, 1)
+_MOMENT, _ZONED = dt.datetime(2000, 1, 1), dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+_SAMPLES: dict[int, tuple[Value, Value, Value]] = {
+    **dict.fromkeys((oids.INT2, oids.INT4, oids.INT8, oids.OID), (1, 10, 0)),
+    **dict.fromkeys((oids.FLOAT4, oids.FLOAT8), (1.0, 0.5, 0.0)),
+    oids.NUMERIC: (Decimal(1), Decimal("0.5"), Decimal(0)),
+    oids.BOOL: (True, False, True),
+    oids.DATE: (_DAY, _LATER, _DAY),
+    oids.TIMESTAMP: (_MOMENT, _MOMENT, _MOMENT),
+    oids.TIMESTAMPTZ: (_ZONED, _ZONED, _ZONED),
+    **dict.fromkeys((oids.TEXT, oids.VARCHAR, oids.BPCHAR, oids.NAME, oids.UNKNOWN), _TEXTS),
+}
+"""Values that stand for those to come, of each type: where one is refused, the next may do."""

@@ -1,0 +1,68 @@
+"""What an answer cost and how exact it is, in words, and what is left: for notices, and for `SHOW dpsql.budget`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpsql.explain import plain
+from dpsql.ledger import Remaining
+from dpsql.policy import Budget, Limit
+from dpsql.privacy.loss import decimal_text
+from dpsql.result import Result, ResultColumn
+
+_PERIODS = {"day": " today", "week": " this week", "month": " this month", None: ""}
+MOST_NUMBERS = 8
+
+
+def notice(result: Result, budget: Budget) -> str | None:
+    """`charged ε 0.5, 3.5 of 5 left this month; ± at 95 %: n 6`. None where no private table was asked about.
+
+    An answer that was stored says that it cost nothing.
+    """
+    privacy = result.privacy
+    if not privacy.epsilon:
+        return None
+    cost = "charged nothing, for an answer given before"
+    if privacy.epsilon_charged:
+        cost = f"charged ε {decimal_text(privacy.epsilon_charged)}"
+    if privacy.delta_charged:
+        cost += f" and δ {float(privacy.delta_charged):.9g}"
+    exact = _half_widths(result)
+    level = f"± at {float(Fraction(str(privacy.level)) * 100):g} %: {exact}" if exact else ""
+    return "; ".join(filter(None, (f"{cost}, {left(privacy.analyst, privacy.epsilon_left, budget)}", level)))
+
+
+def left(analyst: str, epsilon: Fraction | None, budget: Budget) -> str:
+    """`3.5 of 5 left this month`; the limit is the analyst's own where there is one."""
+    if epsilon is None:
+        return "no limit"
+    limit = limit_of(analyst, budget)
+    of = "" if limit.epsilon is None else f" of {decimal_text(limit.epsilon)}"
+    return f"{decimal_text(epsilon)}{of} left{_PERIODS[limit.per]}"
+
+
+def limit_of(analyst: str, budget: Budget) -> Limit:
+    """The limit of an analyst: their own, that of each other, else everyone's."""
+    return budget.analysts.get(analyst) or budget.analysts.get("*") or budget.everyone
+
+
+def remaining(analyst: str, found: Remaining, budget: Budget) -> str:
+    """The same for what the ledger says."""
+    return left(analyst, found.epsilon, budget)
+
+
+def _half_widths(result: Result) -> str:
+    known = [text for text in map(_half_width, result.columns) if text]
+    more = ", …" if len(known) > MOST_NUMBERS else ""
+    return ", ".join(known[:MOST_NUMBERS]) + more
+
+
+def _half_width(column: ResultColumn) -> str:
+    """`n 6`, or of a mean, whose error differs from row to row, `mean 4,925 to 6,396`."""
+    if column.half_width is not None:
+        return f"{column.name} {plain(column.half_width)}"
+    widths = [w for w in column.half_widths or () if w is not None and w == w and w != float("inf")]
+    if not widths:
+        return ""
+    low, high = plain(min(widths)), plain(max(widths))
+    return f"{column.name} {low}" if low == high else f"{column.name} {low} to {high}"

@@ -1,0 +1,89 @@
+"""A socket's two directions, encrypted once that has begun."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+
+from dpsql.wire.tls import Tls
+
+AT_ONCE = 1 << 16
+"""Bytes that are read, or gathered before they are sent."""
+
+
+class Gone(Exception):
+    """The client is no longer there, or speaks no TLS where it should."""
+
+
+class Line:
+    """Reads what the client means and writes what is meant for it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._tls: Tls | None = None
+        self._meant = b""
+        found: socket.socket | None = writer.get_extra_info("socket")
+        if found is not None:
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    async def read(self) -> bytes:
+        """What the client sends next; b"" once it has gone."""
+        while not self._meant:
+            data = await self._received()
+            if not data or self._tls is None:
+                return data
+            self._meant = await self._decrypted(data)
+        meant, self._meant = self._meant, b""
+        return meant
+
+    async def encrypt(self, context: ssl.SSLContext, begun: bytes = b"") -> str | None:
+        """Go through the handshake, whose beginning may have come. Gives the protocol that the client named in it."""
+        self._tls = Tls(context)
+        data = begun
+        while not self._tls.is_open:
+            data = data or await self._received()
+            if not data:
+                raise Gone
+            self._meant += await self._decrypted(data)
+            data = b""
+        return self._tls.protocol
+
+    async def write(self, data: bytes) -> None:
+        """Send, and wait while the client takes its time."""
+        await self._send(data if self._tls is None else self._tls.send(data))
+
+    async def close(self) -> None:
+        """Let the socket go."""
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+    async def _received(self) -> bytes:
+        try:
+            return await self._reader.read(AT_ONCE)
+        except OSError:
+            return b""
+
+    async def _decrypted(self, data: bytes) -> bytes:
+        """What encrypted bytes mean; what TLS wants to answer is sent."""
+        assert self._tls is not None
+        try:
+            meant = self._tls.receive(data)
+        except ssl.SSLError:
+            await self._send(self._tls.send(b""))
+            raise Gone from None
+        await self._send(self._tls.send(b""))
+        return meant
+
+    async def _send(self, data: bytes) -> None:
+        if not data:
+            return
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except OSError:
+            raise Gone from None

@@ -1,0 +1,188 @@
+"""The server: one event loop that listens, lets in whom the policy names, and keeps limits; threads for long work."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import os
+import secrets
+import ssl
+
+from dpsql.errors import OperationalError, PolicyError
+from dpsql.policy import Server as Settings
+from dpsql.session import Session, system_user
+from dpsql.wire import tls
+from dpsql.wire.asking import Asker
+from dpsql.wire.backend import Backend
+from dpsql.wire.catalogue import Catalogue
+from dpsql.wire.connection import Cancel, Connection, Gate, LoggedIn, StartTls
+from dpsql.wire.conversation import Conversation
+from dpsql.wire.line import Gone, Line
+from dpsql.wire.refusals import Farewell
+from dpsql.wire.scram import Users
+
+LOGIN_SECONDS = 30.0
+"""From connecting to the end of the login."""
+LOGGING_IN = 64
+"""Connections that have not logged in: more are turned away."""
+THREADS = min(32, 4 * (os.cpu_count() or 1) + 4)
+CLOSING_SECONDS = 30.0
+"""What statements under way get when the server is told to end."""
+_BACKLOG = 1_024
+_LONG_KEY, _SHORT_KEY = 32, 4
+"""Bytes that a CancelRequest must name: by protocol 3.2, and before it."""
+
+
+class Server:
+    """Serves a session to whom its policy's server section lets in."""
+
+    def __init__(self, session: Session, settings: Settings, *, login_seconds: float = LOGIN_SECONDS) -> None:
+        """Raises PolicyError for a certificate that can't be used, or settings that would expose it; LedgerError."""
+        if settings.exposed:
+            raise PolicyError(
+                f"server.listen {settings.listen} is reachable from other machines, without tls or without users",
+                hint="give the server section both, or listen: 127.0.0.1",
+            )
+        self._session = session
+        self._settings = settings
+        self._login_seconds = login_seconds
+        self._context: ssl.SSLContext | None = None
+        self._binding: bytes | None = None
+        if settings.certificate is not None and settings.key is not None:
+            self._context = tls.context(settings.certificate, settings.key)
+            self._binding = tls.binding(settings.certificate)
+        users = Users(settings.users, session.ledger.identity.encode()) if settings.users else None
+        self._gate = Gate(users, only=system_user(), encrypt=self._context is not None)
+        self._catalogue = Catalogue(session.policy, session.ledger)
+        self._pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="dpsql-wire")
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._logging_in = 0
+        self._ending = False
+        self._conversations: dict[int, tuple[bytes, Conversation]] = {}
+        self._last = 0
+
+    async def start(self) -> tuple[str, int]:
+        """Listen; the address that it listens on. Raises OperationalError where that can't be."""
+        host, port = self._settings.listen, self._settings.port
+        try:
+            self._server = await asyncio.start_server(self._accept, host, port, backlog=_BACKLOG)
+        except OSError as error:
+            raise OperationalError(
+                f"the server can't listen on {host}, port {port}: {os.strerror(error.errno or 0)}",
+                hint="choose another server.port, or end what listens there",
+            ) from None
+        address = self._server.sockets[0].getsockname()
+        return str(address[0]), int(address[1])
+
+    async def stop(self) -> None:
+        """Let nobody in any more, let requests under way end, say goodbye to all."""
+        self._ending = True
+        if self._server is not None:
+            self._server.close()
+        for _, conversation in list(self._conversations.values()):
+            conversation.end()
+        tasks = list(self._tasks)
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=CLOSING_SECONDS)
+            for task in late:
+                task.cancel()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._catalogue.close()
+
+    # ------------------------------------------------------------------------------------------ connections
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        line = Line(reader, writer)
+        try:
+            await self._talk(line)
+        except Gone:
+            pass
+        except Exception as error:  # noqa: BLE001 - the boundary: a connection ends, the server doesn't
+            logging.getLogger("dpsql").error("a connection failed: %s", type(error).__name__)
+        finally:
+            self._tasks.discard(task)
+            await line.close()
+
+    async def _talk(self, line: Line) -> None:
+        if self._logging_in >= LOGGING_IN or self._ending:
+            return
+        self._logging_in += 1
+        try:
+            async with asyncio.timeout(self._login_seconds):
+                found = await self._log_in(line)
+        except TimeoutError:
+            return
+        finally:
+            self._logging_in -= 1
+        if found is not None:
+            await self._converse(line, *found)
+
+    async def _log_in(self, line: Line) -> tuple[Connection, LoggedIn] | None:
+        """Everything before the first request; None where it leads to none."""
+        connection = Connection(self._gate)
+        data = await line.read()
+        if data[:1] == tls.HELLO:  # without asking first: then the client must name the protocol
+            if self._context is None or await line.encrypt(self._context, data) != tls.PROTOCOL:
+                return None
+            connection = Connection(self._gate, encrypted=True, binding=self._binding)
+            data = await line.read()
+        while data:
+            for event in connection.receive(data):
+                match event:
+                    case StartTls():
+                        assert self._context is not None
+                        await line.write(connection.outgoing())
+                        await line.encrypt(self._context)
+                        connection.encrypted(self._binding)
+                    case Cancel(process, key):
+                        self._cancel(process, key)
+                        return None
+                    case LoggedIn():
+                        return connection, event
+                    case _:
+                        await line.write(connection.outgoing())
+                        return None
+            await line.write(connection.outgoing())
+            data = await line.read()
+        return None
+
+    def _cancel(self, process: int, key: bytes) -> None:
+        """Whoever names the key may; whether there is such a connection is not told."""
+        expected, conversation = self._conversations.get(process, (b"", None))
+        if conversation is not None and secrets.compare_digest(expected, key):
+            conversation.cancel()
+
+    async def _converse(self, line: Line, connection: Connection, user: LoggedIn) -> None:
+        settings = self._settings
+        try:
+            if len(self._conversations) >= settings.max_connections:
+                raise Farewell(
+                    "53300", f"there are {settings.max_connections} connections already", hint="try again later"
+                )
+            database = user.parameters.get("database") or user.analyst
+            backend = Backend(Asker(self._session, self._catalogue, user.analyst, database), user.parameters)
+        except Farewell as farewell:
+            connection.end(farewell)
+            await line.write(connection.outgoing())
+            return
+        conversation = Conversation(
+            line, connection, backend, self._pool, seconds=settings.statement_timeout, idle=settings.idle_timeout
+        )
+        process, key = self._number(), secrets.token_bytes(_LONG_KEY if user.minor >= 2 else _SHORT_KEY)
+        self._conversations[process] = key, conversation
+        try:
+            await conversation.run(connection.outgoing() + backend.greeting(process, key))
+        finally:
+            del self._conversations[process]
+
+    def _number(self) -> int:
+        """A number that no connection has."""
+        while True:
+            self._last = self._last % (2**31 - 1) + 1
+            if self._last not in self._conversations:
+                return self._last
