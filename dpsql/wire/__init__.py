@@ -9,6 +9,7 @@ All but the last three are free of I/O and threads: bytes and events go in, byte
     connection  one connection until it may ask: encryption, login, limits; then its requests
     lexer       PostgreSQL's words, strings and comments
     utility     statements that are no queries: BEGIN, SET, FETCH, COPY, ...
+    commands    text to such statements
     settings    what SET sets and SHOW shows
     transaction what BEGIN, COMMIT, SAVEPOINT mean where nothing can be undone
     types       values in: parameters; values out: columns of an answer
@@ -19,6 +20,7 @@ All but the last three are free of I/O and threads: bytes and events go in, byte
     backend     answers the requests of one connection
     tls         encryption over buffers
     line        a socket, encrypted or not
-    conversation the requests of one connection, its jobs in threads, cancelled or in time
+    conversation
+                the requests of one connection, its jobs in threads, cancelled or in time
     server      listening, letting in, limits
 """

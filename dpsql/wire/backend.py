@@ -22,13 +22,14 @@ from dpsql.wire import messages as m
 from dpsql.wire import utility as u
 from dpsql.wire.asking import Answered, Asker, Described, table
 from dpsql.wire.codec import encode
+from dpsql.wire.commands import command
 from dpsql.wire.copying import Form
 from dpsql.wire.refusals import Farewell, Refusal, response
 from dpsql.wire.settings import BUDGET, EPSILON, KNOWN, LEVEL_OF_MESSAGES, at_first
 from dpsql.wire.transaction import Transaction
 from dpsql.wire.types import inputs, oids
 from dpsql.wire.types.rows import data_rows
-from dpsql.wire.utility import Utility, utility
+from dpsql.wire.utility import Utility
 
 CHUNK = 4_096
 """Rows that are written in one job."""
@@ -148,7 +149,7 @@ class Backend:
         return spans
 
     def _simple(self, sql: str) -> Steps:
-        statement = _Statement(sql, utility(sql))
+        statement = _Statement(sql, command(sql))
         portal = _Portal(statement)
         yield from self._run(portal, 0, describe=True)
 
@@ -199,7 +200,7 @@ class Backend:
         yield encode(m.ParseComplete())
 
     def _prepared(self, sql: str, declared: tuple[int, ...]) -> Generator[bytes | Job, Any, _Statement]:
-        found = utility(sql)
+        found = command(sql)
         if isinstance(found, (u.Commit, u.Rollback, u.RollbackTo)):
             return _Statement(sql, found)
         self._transaction.check()

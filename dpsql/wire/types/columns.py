@@ -72,20 +72,21 @@ def _column(name: str, sql_type: str, values: Array) -> Column:
         return Column(name, oid, np.where(null, "", values) if null.any() else values, null)
     if null.any():
         values = np.where(null, np.array(_ZEROS.get(oid, 0), dtype=object), values)
-    return Column(name, oid, _typed(values, oid), null)
+    return Column(name, oid, _typed(values, oid, zoned=sql_type == "TIMESTAMP WITH TIME ZONE"), null)
 
 
 _ZEROS: dict[int, object] = {oids.DATE: dt.date(2000, 1, 1), oids.TIMESTAMP: dt.datetime(2000, 1, 1)}
 
 
-def _typed(values: Array, oid: int) -> Array:
+def _typed(values: Array, oid: int, *, zoned: bool) -> Array:
     dtype = np.dtype(_DTYPES[oid])
-    if dtype.kind != "M" or values.dtype != object:
-        return values.astype(dtype)
     try:
-        return values.astype(dtype)
-    except (TypeError, ValueError):  # a time zone, or a year that Python's dates lack: DuckDB gives text
-        return np.array([_moment(value) for value in values.tolist()], dtype=dtype)
+        if not (zoned and values.dtype.hasobject):
+            return values.astype(dtype)
+    except (TypeError, ValueError):  # a year that Python's dates lack: DuckDB gives text
+        if dtype.kind != "M":
+            raise
+    return np.array([_moment(value) for value in values.tolist()], dtype=dtype)
 
 
 _BEFORE_CHRIST = re.compile(r"([0-9]+)(-.*) \(BC\)(.*)")

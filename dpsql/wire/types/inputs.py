@@ -246,6 +246,8 @@ def _binary_text(data: bytes) -> Value:
 
 _NAN, _INFINITE, _NEGATIVE_INFINITE = 0xC000, 0xD000, 0xF000
 _SIGNS = {0: 0, 0x4000: 1}
+_MOST_DIGITS = 64
+"""To the base 10,000: more than a statement's literal may have."""
 
 
 def _binary_numeric(data: bytes) -> Value:
@@ -255,12 +257,12 @@ def _binary_numeric(data: bytes) -> Value:
         raise _Wrong("22P03")
     if sign in (_NAN, _INFINITE, _NEGATIVE_INFINITE):
         return Decimal({_NAN: "NaN", _INFINITE: "Infinity"}.get(sign, "-Infinity"))
+    if count > _MOST_DIGITS:
+        raise _Wrong("22003")
     digits = struct.unpack(f"!{count}H", data[8:])
     if sign not in _SIGNS or any(digit > 9999 for digit in digits):
         raise _Wrong("22P03")
-    together = int("".join(f"{digit:04d}" for digit in digits) or "0") if count <= 1000 else None
-    if together is None:
-        raise _Wrong("22003")
+    together = int("".join(f"{digit:04d}" for digit in digits) or "0")
     number = Decimal((_SIGNS[sign], tuple(map(int, str(together))), 4 * (weight + 1 - count)))
     return _scaled(number, scale)
 
