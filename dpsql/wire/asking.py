@@ -82,9 +82,8 @@ class Asker:
         """The types of a statement's parameters: those that the client declared, else what the statement wants, else
         text.
         """
-        if self._catalogue.answers(sql):
-            return tuple(oid or oids.TEXT for oid in declared)
-        wanted = self._session.parameter_types(sql)
+        owner = self._catalogue if self._catalogue.answers(sql) else self._session
+        wanted = owner.parameter_types(sql)
         if len(declared) > len(wanted):
             raise Refusal("42P18", f"the statement has no place for parameter ${len(declared)}")
         own = tuple(oids.OF_SQL.get(name or "TEXT", oids.TEXT) for name in wanted)

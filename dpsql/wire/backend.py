@@ -11,7 +11,7 @@ rows that are sent, which are noisy (H11). ROLLBACK undoes settings, never a cha
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -208,7 +208,10 @@ class Backend:
         types = declared
         if query and ("$" in query or "?" in query or declared):
             types = yield Job(partial(self._asker.parameter_types, query, declared))
-        return _Statement(sql, found, types)
+        statement = _Statement(sql, found, types)
+        if found is None and not types:  # what is wrong with it shows now, and running it compiles nothing again
+            return replace(statement, described=(yield from self._columns(statement, ())))
+        return statement
 
     def _bind(self, request: m.Bind) -> Steps:
         statement = self._statements.get(request.statement)
@@ -242,7 +245,7 @@ class Backend:
         if described is None:
             described = yield from self._columns(statement, None)
             if statement.utility is None:
-                self._statements[name] = _Statement(statement.sql, None, statement.types, statement.empty, described)
+                self._statements[name] = replace(statement, described=described)
         yield encode(m.ParameterDescription(statement.types)) + _row_description(described, ())
 
     def _describe_portal(self, portal: _Portal) -> Steps:

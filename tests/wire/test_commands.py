@@ -78,7 +78,8 @@ READ: list[tuple[str, u.Utility | None]] = [
     ("COPY (select ')' , (1)) TO STDOUT WITH BINARY", u.Copy("select ')' , (1)", 6, Form("binary"))),
     ("COPY  ( select 1 ) TO STDOUT ", u.Copy("select 1", 8, Form())),
     (
-        "copy (select 1) to stdout with (format csv, header, delimiter ';', null 'x', quote '''', escape '\\', force_quote *)",
+        "copy (select 1) to stdout with (format csv, header, delimiter ';', null 'x', quote '''', "
+        "escape '\\', force_quote *)",
         u.Copy("select 1", 6, Form("csv", ";", "x", True, "'", "\\", True)),
     ),
     (

@@ -1,0 +1,117 @@
+"""Parameters written $1: the same in every dialect, and their types are found before their values are known."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpsql.errors import Error, InvalidParameter
+from dpsql.parse import parse, placeholder_types, split
+
+DIALECTS = ["duckdb", "postgres", "bigquery", "spark"]
+TYPES = {
+    "visits": {
+        "age": "bigint",
+        "city": "text",
+        "charge": "decimal(10, 2)",
+        "visited": "date",
+        "score": "double",
+        "smoker": "boolean",
+        "at": "timestamp",
+    },
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT COUNT(*) FROM visits WHERE city IN ($1,$2) LIMIT $3", "city IN ('a', 'b') LIMIT 3"),
+        (
+            "SELECT COUNT(*) FROM visits WHERE $3=age AND city='$1,$2' OR city=$1 OR city=$2",
+            "3 = age AND city = '$1,$2'",
+        ),
+        ("SELECT COUNT(*) FROM visits WHERE (city,age) IN (($1,$3),($2,$3))", "(('a', 3), ('b', 3))"),
+        ("SELECT COUNT(*) /* $9 */ FROM visits WHERE city=$1 OR city=$2 AND age=-$3 -- $8", "-3"),
+    ],
+)
+def test_numbered_parameters_work_in_every_dialect(dialect: str, sql: str, expected: str) -> None:
+    """`$1,$` was taken for the opening of a text between tags, and only DuckDB's dialect filled them in at all."""
+    tree = parse(sql, dialect=dialect, parameters=("a", "b", 3), types=TYPES).tree
+    assert expected in tree.sql("duckdb")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_numbered_parameter_without_value_is_refused(dialect: str) -> None:
+    with pytest.raises(InvalidParameter, match="parameter 2 has no value"):
+        parse("SELECT COUNT(*) FROM visits WHERE age=$1 AND city=$2", dialect=dialect, parameters=(1,), types=TYPES)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_positions_are_those_of_the_text(dialect: str) -> None:
+    sql = "SELECT COUNT(*) FROM visits WHERE age IN ($1,$2) AND city = = 3"
+    with pytest.raises(Error) as refused:
+        parse(sql, dialect=dialect, parameters=(1, 2), types=TYPES)
+    assert refused.value.position is not None and abs(refused.value.position - sql.index("= =")) <= 3
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+@pytest.mark.parametrize(
+    ("sql", "types"),
+    [
+        (
+            "SELECT city FROM visits WHERE age > $1 AND city <> $2 LIMIT $3 OFFSET $4",
+            ("BIGINT", "TEXT", "BIGINT", "BIGINT"),
+        ),
+        (
+            "SELECT 1 FROM visits WHERE visited >= $1 AND charge > $2 AND score < $3 AND smoker = $4 AND at > $5",
+            ("DATE", "DECIMAL", "DOUBLE", "BOOLEAN", "TIMESTAMP"),
+        ),
+        ("SELECT 1 FROM visits WHERE age BETWEEN CAST($1 AS INTEGER) AND $2::SMALLINT", ("INT", "SMALLINT")),
+        (
+            "SELECT city, COUNT(*) FROM visits v GROUP BY city HAVING COUNT(*) > $1 AND AVG(score) < $2",
+            ("BIGINT", "DOUBLE"),
+        ),
+        (
+            "SELECT SUM(CASE WHEN age > $1 THEN $2 ELSE score END) FROM visits v WHERE v.age + $3 > 3",
+            ("BIGINT", "DOUBLE", "BIGINT"),
+        ),
+        (
+            "WITH q AS (SELECT age AS a, city FROM visits) SELECT a FROM q WHERE a > $2 AND city LIKE $1",
+            ("TEXT", "BIGINT"),
+        ),
+        (
+            "SELECT 1 FROM visits WHERE COALESCE(age, $1) > 3 AND LOWER(city) = $2 AND NOT (smoker = $3)",
+            ("BIGINT", "TEXT", "BOOLEAN"),
+        ),
+        (
+            "SELECT 1 FROM visits WHERE city IN ($1, $2) AND age IS DISTINCT FROM $3 AND $4 || city = 'x'",
+            ("TEXT", "TEXT", "BIGINT", "TEXT"),
+        ),
+        ("SELECT ROUND(score, $1), $2 FROM visits WHERE age = $4", ("INT", None, None, "BIGINT")),
+        ("SELECT 1 FROM visits WHERE age = ? AND city = ?", ("BIGINT", "TEXT")),
+        ("SELECT DATE_TRUNC($1, visited) FROM visits WHERE age = -$2", ("TEXT", "BIGINT")),
+        ("SELECT 1 FROM nosuch WHERE age = $1", (None,)),
+        ("SELECT 1", ()),
+    ],
+)
+def test_types_of_parameters(dialect: str, sql: str, types: tuple[str | None, ...]) -> None:
+    assert placeholder_types(sql, dialect=dialect, types=TYPES) == types
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("sql", "parts"),
+    [
+        ("SHOW a; SELECT 1", ["SHOW a", "SELECT 1"]),
+        ("SET x=';'; SELECT ';' ; ", ["SET x=';'", "SELECT ';'"]),
+        ("/* ; */ SELECT 1; -- ;\n", ["SELECT 1"]),
+        ("BEGIN; SELECT 1 ; COMMIT", ["BEGIN", "SELECT 1", "COMMIT"]),
+        (" ; ;", []),
+        ("", []),
+        ("SELECT '", ["SELECT '"]),
+        ("FETCH 2 FROM c;", ["FETCH 2 FROM c"]),
+        ("SELECT $1;SELECT $2", ["SELECT $1", "SELECT $2"]),
+    ],
+)
+def test_statements_are_told_apart(dialect: str, sql: str, parts: list[str]) -> None:
+    assert [sql[start:end] for start, end in split(sql, dialect=dialect)] == parts

@@ -1,0 +1,148 @@
+"""What can be read free: the budget, one's own charges, tables and columns, and what the server says of itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dpsql.session import Session
+from dpsql.wire.catalogue import Catalogue
+from tests.wire.client import errors
+from tests.wire.clinic import charges, connect, opened
+
+COUNT = "SELECT COUNT(*) FROM visits"
+
+
+@pytest.fixture(params=["duckdb", "postgres", "bigquery", "spark"])
+def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
+    with opened(tmp_path, request.param) as made:
+        yield made
+
+
+def test_the_budget_and_one_s_own_charges(session: Session) -> None:
+    alice, bob = connect(session, "alice"), connect(session)
+    for client in (alice, bob, bob):
+        client.rows(COUNT)
+    (row,) = alice.rows("SELECT * FROM dpsql.budget")
+    now = dt.datetime.now(dt.UTC)
+    renews = dt.datetime(now.year + now.month // 12, now.month % 12 + 1, 1)
+    assert row == ("alice", "4000000", "month", "1000000", "3000000", "0", str(renews))
+    assert alice.rows("SHOW dpsql.budget") == [("3000000 of 4000000 left this month",)]
+    assert bob.rows("SHOW dpsql.budget") == [("998000000 of 1000000000 left",)]
+    mine = alice.rows("SELECT charge, epsilon, query FROM dpsql.charges")
+    assert mine == [("1", "1000000", COUNT)]
+    assert [r[0] for r in bob.rows("SELECT charge FROM dpsql.charges ORDER BY charge")] == ["2", "3"]
+    assert connect(session, "new").rows("SELECT epsilon_charged FROM dpsql.budget") == [("0",)]
+    assert connect(session, "new").rows("SELECT * FROM dpsql.charges") == []
+    assert charges(session) == 3
+
+
+def test_tables_and_columns(session: Session) -> None:
+    client = connect(session)
+    assert client.rows("SELECT * FROM dpsql.tables ORDER BY name") == [
+        ("codes", "public", None),
+        ("visits", "row", "one row per visit"),
+    ]
+    rows = client.rows("SELECT * FROM dpsql.columns WHERE table_name = 'visits'")
+    assert rows[:3] == [
+        ("visits", "age", "integer", "0", "100", None, "f", "in years"),
+        ("visits", "city", "text", None, None, "Oslo, Bergen", "f", None),
+        ("visits", "charge", "decimal(10,2)", "0", "1000", None, "t", None),
+    ]
+    joined = client.rows(
+        "SELECT t.name, COUNT(*) AS n FROM dpsql.tables t JOIN dpsql.columns c ON c.table_name = t.name GROUP BY t.name"
+    )
+    assert joined == [("visits", "5")]
+
+
+def test_no_count_of_rows_is_anywhere(session: Session) -> None:
+    """Not even of a public table: what isn't there can't leak."""
+    client = connect(session)
+    for table in ("dpsql.tables", "dpsql.columns", "dpsql.budget"):
+        found = client.query(f"SELECT * FROM {table}")
+        names = [field.name for reply in found for field in getattr(reply, "fields", ())]
+        assert not [name for name in names if "rows" in name or "count" in name or "size" in name]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT version()", "PostgreSQL 15.0 (dpsql)"),
+        ("select pg_catalog.version()", "PostgreSQL 15.0 (dpsql)"),
+        ("select current_schema()", "public"),
+        ("SELECT current_database()", "clinic"),
+        ("SELECT current_user", "bob"),
+        ("SELECT session_user", "bob"),
+        ("SELECT current_setting('server_version')", "15.0"),
+        ("SELECT pg_is_in_recovery()", "f"),
+        ("SELECT pg_advisory_unlock_all()", None),
+    ],
+)
+def test_what_the_server_says_of_itself(session: Session, sql: str, expected: str | None) -> None:
+    client = connect(session)
+    assert client.rows(sql) == [(expected,)]
+    assert client.rows(f"{sql} AS x") == [(expected,)]
+
+
+def test_what_asyncpg_sends_when_a_pool_takes_a_connection_back(session: Session) -> None:
+    client = connect(session)
+    found = client.query("SELECT pg_advisory_unlock_all();\nCLOSE ALL;\nUNLISTEN *;\nRESET ALL;")
+    assert not errors(found)
+
+
+@pytest.mark.parametrize(
+    ("sql", "sqlstate"),
+    [
+        ("SELECT * FROM dpsql.nosuch", "42P01"),
+        ("SELECT nosuch FROM dpsql.budget", "42703"),
+        ("SELECT * FROM pg_catalog.pg_class", "42P01"),
+        ("SELECT * FROM information_schema.tables", "42P01"),
+        ("SELECT * FROM dpsql.tables, pg_catalog.pg_class", "42P01"),
+        ("SELECT current_setting('nosuch')", "42704"),
+        ("EXPLAIN SELECT * FROM dpsql.budget", "42P01"),
+        ("SELECT * FROM dpsql.tables LIMIT -1", None),
+    ],
+)
+def test_errors_leave_the_connection_usable(session: Session, sql: str, sqlstate: str | None) -> None:
+    client = connect(session)
+    (error,) = errors(client.query(sql))
+    assert error.sqlstate == sqlstate or sqlstate is None
+    assert client.rows("SELECT 1") == [("1",)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT COUNT(*) FROM visits, dpsql.budget",
+        "SELECT * FROM dpsql.budget WHERE 1 < (SELECT COUNT(*) FROM visits)",
+        "SELECT version(), COUNT(*) FROM visits",
+        "SELECT current_user FROM codes",
+    ],
+)
+def test_what_names_a_table_of_the_policy_goes_to_the_session(session: Session, sql: str) -> None:
+    with_catalogue = Catalogue(session.policy, session.ledger)
+    assert not with_catalogue.answers(sql)
+    with_catalogue.close()
+    before = charges(session)
+    connect(session).query(sql)
+    assert charges(session) == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "read_csv('/etc/passwd')",
+        "getenv('HOME')",
+        "duckdb_settings()",
+        "current_setting('x')",
+        "range(10)",
+        "pragma_version()",
+        "query('SELECT 1')",
+    ],
+)
+def test_the_catalogue_s_engine_reads_nothing_else(session: Session, call: str) -> None:
+    for sql in (f"SELECT {call}, version()", f"SELECT * FROM {call}, dpsql.budget"):
+        assert errors(connect(session).query(sql)), sql
