@@ -2,9 +2,10 @@
 
 A fenced block of `console` holds commands, each after `$ `, and what they print. A comment above it may say
 `<!-- test: random -->` (noise or dates are in it: the words are compared, not the numbers), `<!-- test: exit 1 -->`
-(the exit code) or `<!-- test: install -->` (makes an environment: its parts are checked, not run). Blocks of `python`
-are run; a block of `text` holds what the last one before it prints. Blocks of `yaml` are loaded as policies. All run in
-their order in a copy of `config/` and the demo's data.
+(the exit code), `<!-- test: install -->` (makes an environment: its parts are checked, not run) or
+`<!-- test: server -->` (runs until the end, on a free port instead of 5433). Blocks of `python` are run; a block of
+`text` holds what the last one before it prints. Blocks of `yaml` are loaded as policies. All run in their order in a
+copy of `config/` and the demo's data.
 
 `python -m tests.test_docs` writes what the commands print into README, and the parts that are made from the product
 (`tests/readme`); `python -m tests.test_docs generated` writes those parts alone.
@@ -15,12 +16,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -79,14 +81,50 @@ def workplace(folder: Path) -> Path:
     return folder
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """What commands there find."""
+    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
+
+
 def run(command: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """Run a command there; both streams in one."""
-    path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100", **more}
     return subprocess.run(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
-        encoding="utf-8", check=False,
+        command, cwd=folder, env={**environment(folder), **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        timeout=120, encoding="utf-8", check=False,
     )  # fmt: skip
+
+
+@dataclass
+class Servers:
+    """Servers that README starts. What follows asks them on a port of the test's."""
+
+    folder: Path
+    port: str = "5433"
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def start(self, block: Block) -> str:
+        """Run the block's command until `stop`; what it prints first."""
+        ((command, _),) = block.commands
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = str(free.getsockname()[1])
+        process = subprocess.Popen(
+            ["sh", "-c", f"exec {self.asking(command)}"], cwd=self.folder, env=environment(self.folder),
+            stderr=subprocess.PIPE, encoding="utf-8",
+        )  # fmt: skip
+        self.running.append(process)
+        assert process.stderr is not None
+        return process.stderr.readline().replace(self.port, "5433")
+
+    def asking(self, text: str) -> str:
+        """The text with the port where the server is."""
+        return text.replace("5433", self.port)
+
+    def stop(self) -> None:
+        """End them."""
+        for process in self.running:
+            process.terminate()
+            process.communicate(timeout=30)
 
 
 def expected_code(mark: str) -> int:
@@ -101,11 +139,23 @@ def expected_code(mark: str) -> int:
 @pytest.mark.slow
 def test_every_command_of_readme(tmp_path: Path) -> None:
     folder = workplace(tmp_path)
+    servers = Servers(folder)
+    try:
+        _run_all(folder, servers)
+    finally:
+        servers.stop()
+
+
+def _run_all(folder: Path, servers: Servers) -> None:
     ran = 0
     printed = ""
     for block in blocks(README.read_text(encoding="utf-8")):
+        if block.mark == "server":
+            began = servers.start(block)
+            assert began.partition(", for ")[0] == block.commands[0][1].partition(", for ")[0], began
+            continue
         if block.language == "python":
-            done = run([sys.executable, "-c", block.body], folder, PYTHONPATH=str(ROOT))
+            done = run([sys.executable, "-c", servers.asking(block.body)], folder, PYTHONPATH=str(ROOT))
             assert done.returncode == 0, f"{block.body}\n{done.stdout}"
             printed = done.stdout
             ran += 1
@@ -160,7 +210,7 @@ def test_every_key_of_the_policy_is_in_readme_and_template() -> None:
     readme = README.read_text(encoding="utf-8")
     template = (ROOT / "config" / "template.yaml").read_text(encoding="utf-8")
     for key in set(_keys(schema)):
-        assert re.search(rf"`([a-z]+\.)?{key}`|\b{key}:", readme), key
+        assert re.search(rf"`([a-z]+\.)*{key}`|\b{key}:", readme), key
         assert re.search(rf"\b{key}:", template), key
 
 
@@ -219,10 +269,15 @@ def write_outputs() -> None:
     text = README.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as name:
         folder = workplace(Path(name))
+        servers = Servers(folder)
         parts, end, printed = [], 0, ""
         for block in blocks(text):
+            if block.mark == "server":
+                servers.start(block)
+                continue
             if block.language == "python":
-                printed = run([sys.executable, "-c", block.body], folder, PYTHONPATH=str(ROOT)).stdout
+                code = servers.asking(block.body)
+                printed = run([sys.executable, "-c", code], folder, PYTHONPATH=str(ROOT)).stdout
             if block.language not in ("console", "text") or block.mark == "install":
                 continue
             if block.language == "text":
@@ -233,6 +288,7 @@ def write_outputs() -> None:
                     body += f"$ {command}{_kept(block, run(['sh', '-c', command], folder).stdout, old)}"
             parts.append(text[end : block.start] + body)
             end = block.start + len(block.body)
+        servers.stop()
     README.write_text("".join(parts) + text[end:], encoding="utf-8")
 
 

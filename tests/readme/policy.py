@@ -36,7 +36,7 @@ def rows(section: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str, 
         for choice in inner:
             yield from rows(choice, f"{prefix}{name}.")
         entries = found.get("additionalProperties")
-        if isinstance(entries, dict) and entries["$ref"] == "#/$defs/limit":
+        if isinstance(entries, dict) and entries.get("$ref") == "#/$defs/limit":
             yield from rows(SCHEMA["$defs"]["limit"], f"{prefix}{name}.NAME.")
 
 
