@@ -11,8 +11,8 @@ import base64
 import binascii
 import hashlib
 import hmac
-import os
 import re
+import secrets
 import stringprep
 import unicodedata
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def verifier(text: str) -> Verifier | None:
 
 def make_verifier(password: str, *, salt: bytes | None = None, iterations: int = ITERATIONS) -> Verifier:
     """A verifier of the password, with a fresh random salt unless one is given."""
-    salt = os.urandom(SALT_BYTES) if salt is None else salt
+    salt = secrets.token_bytes(SALT_BYTES) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", prepared(password), salt, iterations)
     stored = hashlib.sha256(keyed(salted, b"Client Key")).digest()
     return Verifier(iterations, salt, stored, keyed(salted, b"Server Key"))

@@ -26,6 +26,9 @@ _MECHANISM = "tests/test_mechanism.py::"
 _NOISE = "tests/test_noise.py::"
 _SESSION = "tests/test_session.py::"
 _REFUSED = "tests/refused/"
+_WIRE = "tests/wire/test_privacy.py::"
+_SERVER = "tests/wire/test_server.py::"
+_CONNECTION = "tests/wire/test_connection.py::"
 
 ANSWERED: Mapping[str, tuple[str, ...]] = {
     "A1": (f"{_HERE}test_released_sums_lie_on_the_grid_of_the_plan",
@@ -253,11 +256,27 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
            f"{_REFUSED}statements.sql: SET threads = 8"),
     "H4": (f"{_NOISE}test_threads_never_share_a_block",
            f"{_NOISE}test_every_keystream_has_its_own_key_from_the_system"),
-    "H5": (f"{_ENGINE}test_failures_say_nothing", "tests/test_cli.py::test_no_error_and_no_log_quotes_the_data",
+    "H5": (f"{_WIRE}test_what_an_engine_says_never_reaches_a_client", f"{_ENGINE}test_failures_say_nothing",
+           "tests/test_cli.py::test_no_error_and_no_log_quotes_the_data",
            f"{_SESSION}test_a_failure_after_the_charge_stands_and_counts"),
     "H6": (f"{_SESSION}test_no_log_holds_exact_numbers", "tests/test_cli.py::test_no_error_and_no_log_quotes_the_data",
            f"{_ENGINE}test_failures_say_nothing"),
     "H7": ("tests/test_dbapi.py::test_cursors_keep_only_noisy_rows",),
+    "H8": (f"{_WIRE}test_preparing_and_describing_read_nothing_and_are_free",
+           f"{_WIRE}test_a_portal_is_one_release_however_it_is_fetched",
+           f"{_WIRE}test_a_cursor_is_one_release_by_whatever_it_is_fetched",
+           f"{_WIRE}test_describing_and_then_copying_charges_once"),
+    "H9": (f"{_WIRE}test_what_drivers_and_tools_ask_by_themselves_is_free",
+           f"{_WIRE}test_no_rows_are_asked_for_and_none_read", f"{_SERVER}test_connecting_is_free"),
+    "H10": (f"{_WIRE}test_no_end_of_a_transaction_refunds", f"{_SERVER}test_clients_that_go_away_leave_nothing",
+            f"{_WIRE}test_a_statement_that_is_cancelled_while_it_runs_stays_charged",
+            "tests/test_dbapi.py::test_commit_and_rollback_refund_nothing"),
+    "H11": (f"{_WIRE}test_on_neighbouring_data_every_byte_is_the_same", f"{_WIRE}test_tags_count_noisy_rows",
+            "tests/wire/test_catalogue.py::test_no_count_of_rows_is_anywhere"),
+    "H12": (f"{_SERVER}test_what_is_exposed_is_not_served", f"{_SERVER}test_who_is_not_let_in",
+            f"{_CONNECTION}test_without_passwords_only_who_runs_the_server_is_let_in",
+            f"{_CONNECTION}test_nothing_can_be_asked_before_login",
+            f"{_CONNECTION}test_settings_never_say_who_asks", f"{_WIRE}test_no_statement_changes_who_is_charged"),
     "H14": (f"{_FUNCTIONS}test_the_inventory_of_functions_is_the_one_that_was_looked_at",),
     "H15": ("tests/test_policy.py::test_wrong_policies", "tests/test_policy.py::test_wrong_columns",
             "tests/test_policy.py::test_scalars_follow_the_core_schema"),
@@ -273,15 +292,8 @@ REASONS: Mapping[str, str] = {
 }
 """Why a number has no test."""
 
-_SERVER = "comes with the PostgreSQL server"
-
 OPEN: Mapping[str, str] = {
-    "H8": f"{_SERVER}: describing charges nothing, fetching again draws nothing",
-    "H9": f"{_SERVER}: what drivers ask on connecting is free",
-    "H10": f"{_SERVER}: a rollback refunds nothing; of the DB-API test_commit_and_rollback_refund_nothing shows it",
-    "H11": f"{_SERVER}: command tags and notices tell no more than the rows",
-    "H12": f"{_SERVER}: no listening beyond this machine without authentication",
-    "H13": f"{_SERVER}: what a pooler sends twice is charged once, as what a program asks twice, see G10",
+    "H13": "the same statement sent twice is one question to the session: its stored answers make the second one free",
 }
 """Numbers whose feature is still to come."""
 

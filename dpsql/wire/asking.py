@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from sqlglot import exp
+
 from dpsql.errors import Error
 from dpsql.parse import split
 from dpsql.privacy.loss import decimal_text
@@ -122,7 +124,10 @@ class Asker:
             return _answered(self._catalogue.answer(sql, values, self._reader(settings)), None)
         if settings[DRY_RUN] == "on":
             return self._explained(sql, values, settings)
-        explained = self._session.plan(sql, values, epsilon=settings[EPSILON]).explain is not None
+        compiled = self._session.plan(sql, values, epsilon=settings[EPSILON])
+        explained = compiled.explain is not None
+        if not explained and _wants_no_rows(compiled.plan.outer):
+            return table(compiled.columns, [])
         result = self._session.execute(sql, values, epsilon=settings[EPSILON], analyst=self.analyst)
         return _answered(result, None if explained else feedback.notice(result, self._session.policy.budget))
 
@@ -139,6 +144,12 @@ def table(heads: Sequence[ResultColumn], rows: Sequence[Sequence[object]], notic
     """Rows that come from no query."""
     found = [_column(head, [row[i] for row in rows]) for i, head in enumerate(heads)]
     return Answered(found, len(rows), notice)
+
+
+def _wants_no_rows(outer: exp.Expr) -> bool:
+    """Whether the statement ends in LIMIT 0: so tools ask which columns it has. Whatever the data, no row is shown."""
+    limit = outer.args.get("limit")
+    return isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal) and limit.expression.name == "0"
 
 
 def _column(head: ResultColumn, values: list[object]) -> Column:

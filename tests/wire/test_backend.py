@@ -495,3 +495,21 @@ def test_any_requests_are_answered(session: Session, catalogue: Catalogue, reque
     client.send(m.Sync())
     client.query("ROLLBACK")
     assert client.rows("SELECT 1") == [("1",)]
+
+
+def test_a_session_s_epsilon(tmp_path: Path) -> None:
+    with opened(tmp_path, extra="") as session:
+        client = connect(session, options="-c dpsql.epsilon=0.5")
+        assert client.rows("SHOW dpsql.epsilon") == [("0.5",)]
+        client.query("SELECT COUNT(*) FROM visits")
+        client.query("BEGIN; SET LOCAL dpsql.epsilon = 0.25; SELECT COUNT(*) FROM visits; COMMIT")
+        client.query("SET dpsql.epsilon TO '0.125'; SELECT COUNT(*) FROM visits; RESET dpsql.epsilon")
+        client.send(m.Parse("", "SELECT COUNT(*) FROM visits"), m.Bind("", ""), m.Execute(""), m.Sync())
+        assert [float(c.loss.epsilon) for c in session.ledger.charges()] == [0.5, 0.25, 0.125, 0.5]
+        assert connect(session).rows("SHOW dpsql.epsilon") == [("1000000",)]
+        for wrong in ("0", "-1", "x", "1e-40", "NaN", "inf"):
+            assert errors(client.query(f"SET dpsql.epsilon = '{wrong}'")), wrong
+            with pytest.raises(Farewell):
+                connect(session, **{"dpsql.epsilon": wrong})
+        assert client.rows("SHOW dpsql.epsilon") == [("0.5",)]
+        assert "dpsql.epsilon, dpsql.dry_run" in str(errors(client.query("SET dpsql.epsilom = 1"))[0].hint)

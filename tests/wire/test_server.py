@@ -156,6 +156,21 @@ def test_errors(
     assert charges(session) == before
 
 
+def test_connecting_is_free(running: Running, session: Session) -> None:
+    before = charges(session)
+    with connect(running) as connection, connection.transaction():
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+    async def talk() -> None:
+        connection = await asyncpg.connect(host="127.0.0.1", port=running.port, user=ME, ssl=False)
+        await connection.execute("SELECT 1")
+        await connection.reset()
+        await connection.close()
+
+    asyncio.run(talk())
+    assert charges(session) == before
+
+
 def test_cursors_copies_and_pipelines(running: Running) -> None:
     with connect(running) as connection:
         with connection.transaction(), connection.cursor("c") as named:
