@@ -62,20 +62,26 @@ def _wanted(node: exp.Expr) -> str | None:
         case exp.Binary() | exp.Between() | exp.In() | exp.Case() | exp.If() | exp.Func():
             if isinstance(parent, (exp.DateTrunc, exp.TimestampTrunc)):
                 return "TEXT"
+            if isinstance(parent, exp.Anonymous) and parent.name.lower() in _LEVELS:
+                return "DOUBLE"
             if isinstance(parent, exp.Round) and node is not parent.this:
                 return "INT"
             return _type_beside(node, parent)
     return None
 
 
+_LEVELS = ("dp_interval_low", "dp_interval_high")
+"""Functions of a number and a level."""
+
+
 def _type_beside(node: exp.Expr, parent: exp.Expr) -> str | None:
     """The type of the first of its neighbours that has one."""
     beside = [parent.parent] if isinstance(parent, exp.If) and isinstance(parent.parent, exp.Case) else []
     for other in [*parent.iter_expressions(), *(o for b in beside for o in b.iter_expressions())]:
-        if isinstance(other, exp.If) and other is not parent:
-            other = other.args.get("true") or other
-        if other is node or (isinstance(parent, exp.If) and other is parent.this):
+        if other is node or other is parent or (isinstance(parent, exp.If) and other is parent.this):
             continue
+        if isinstance(other, exp.If):
+            other = other.args.get("true") or other
         if isinstance(other, exp.Tuple):
             other = next((item for item in other.expressions if item is not node and _known(item)), other)
         if (name := _known(other)) is not None:
@@ -88,8 +94,10 @@ def _known(node: exp.Expr) -> str | None:
         node = node.this
     if isinstance(node, exp.Select) and node.expressions:
         node = node.expressions[0]
-    kind = node.type
-    return None if kind is None else _name(kind)
+    name = None if node.type is None else _name(node.type)
+    if name is None and isinstance(node, (exp.Binary, exp.Func)) and not isinstance(node, exp.Predicate):
+        return next(filter(None, map(_known, node.iter_expressions())), None)
+    return name
 
 
 _KINDS = (

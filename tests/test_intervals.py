@@ -33,6 +33,13 @@ def made(request: pytest.FixtureRequest) -> Bench:
     return found
 
 
+def test_a_level_may_be_a_parameter(made: Bench) -> None:
+    for level in (0.5, 0.99, 1e-2):
+        sql = f"SELECT COUNT(*) AS c, DP_INTERVAL_HIGH(c, {level:f}) AS a FROM t"
+        asked = made.ask(sql.replace(f"{level:f}", "$1"), parameters=(level,))
+        assert asked.rows == made.ask(sql).rows
+
+
 @pytest.mark.parametrize(
     ("sql", "rows"),
     [

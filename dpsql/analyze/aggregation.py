@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -57,11 +58,14 @@ MAX_LATERAL_DEPTH = 40
 """Levels that earlier aliases may add to the tree, one within the other."""
 
 
+_LEVEL = re.compile(r"[0-9]{0,2}\.?[0-9]{1,19}(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
+"""As it is written, or as a parameter that is a float: 9.50000000000000000e-01."""
+
+
 def interval_level(node: exp.Expr, argument: exp.Expr) -> Fraction:
     """The level that an interval is asked for: a number between 0 and 1, written out."""
     text = argument.name if isinstance(argument, exp.Literal) and not argument.args.get("is_string") else ""
-    digits = text.replace(".", "", 1)
-    level = Fraction(text) if digits.isdecimal() and digits.isascii() and len(digits) < 20 else Fraction(0)
+    level = Fraction(text) if _LEVEL.fullmatch(text) else Fraction(0)
     if not Fraction(1, 100) <= level <= 1 - Fraction(1, 10**9):
         raise refuse(argument, f"the level of {show(node)} must be a number from 0.01 to below 1", "write 0.95")
     return level

@@ -166,7 +166,7 @@ def _answered(result: Result, notice: str | None) -> Answered:
     return Answered(columns(result.columns, result.values), len(result.values), notice)
 
 
-_TEXTS = ("", "day", "a")
+_TEXTS = ("", "day", "1")
 _DAY, _LATER = dt.date(2000, 1, 1), dt.date(2020, 1, 1)
 _MOMENT, _ZONED = dt.datetime(2000, 1, 1), dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 _SAMPLES: dict[int, tuple[Value, Value, Value]] = {
