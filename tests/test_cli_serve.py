@@ -15,6 +15,7 @@ from dpsql.cli import main
 from dpsql.passwords import make_verifier, verifier
 from dpsql.session import open_session, system_user
 from tests.wire.clinic import load, write
+from tests.wire.live import certify
 
 
 def start(path: Path, *options: str) -> tuple[subprocess.Popen[str], int]:
@@ -63,7 +64,12 @@ def test_users_log_in_with_passwords(tmp_path: Path) -> None:
     [
         ("", False, 5, "dpsql budget"),
         ("server: {listen: 0.0.0.0}\n", True, 3, "policy.yaml:22: server.listen '0.0.0.0' is reachable"),
-        ("server: {tls: {certificate: gone.crt, key: gone.key}}\n", True, 3, "server.tls can't be used: "),
+        (
+            "server: {tls: {certificate: gone.crt, key: gone.key}}\n",
+            True,
+            3,
+            "policy.yaml:22: server.tls can't be used: no such file",
+        ),
         ("server: {listen: 127.0.0.1, port: 1}\n", True, 6, "can't listen on 127.0.0.1, port 1"),
     ],
 )
@@ -120,3 +126,11 @@ def test_a_password_that_is_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: p
 def test_passwords_that_cannot_be(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     assert main(["password"]) == 2
+
+
+def test_check_looks_at_the_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, extra="server:\n  port: 5433\n  tls: {certificate: server.crt, key: server.key}\n")
+    assert main(["check", str(path)]) == 3
+    assert "policy.yaml:24: server.tls can't be used: no such file or directory" in capsys.readouterr().err
+    certify(tmp_path)
+    assert main(["check", str(path)]) == 0

@@ -20,6 +20,7 @@ from dpsql.policy import Bound, Column, Key, Kind, Policy, Table, Unit, at_line,
 from dpsql.privacy.loss import decimal_text
 from dpsql.session import resolved_policy
 from dpsql.table import Head, Style, table
+from dpsql.wire import tls
 
 _SHOWN_KEYS = 8
 
@@ -30,6 +31,7 @@ def check(arguments: argparse.Namespace) -> int:
     if policy is None or problems:
         return _tell([*problems, *(_all_misfits(policy) if policy is not None else ())])
     try:
+        _check_server(policy)
         with Output(None) as output, open_engine(policy) as engine:
             resolved = resolved_policy(policy, engine)
             reports = engine.report()
@@ -41,6 +43,13 @@ def check(arguments: argparse.Namespace) -> int:
             return code
     except PolicyError as first:
         return _tell(_all_misfits(policy) or [first])
+
+
+def _check_server(policy: Policy) -> None:
+    """Raise PolicyError for a certificate and key that the server could not use."""
+    server = policy.server
+    if server.certificate is not None and server.key is not None:
+        tls.context(server.certificate, server.key, at_line(policy.shown, server.tls_line))
 
 
 def _tell(problems: Sequence[PolicyError]) -> int:

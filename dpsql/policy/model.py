@@ -198,6 +198,7 @@ class Server:
     max_connections: int = 100
     statement_timeout: float = 60.0
     idle_timeout: float | None = None
+    tls_line: int = field(default=0, compare=False)
 
     @property
     def exposed(self) -> bool:

@@ -11,6 +11,7 @@ import ssl
 
 from dpsql.errors import OperationalError, PolicyError
 from dpsql.policy import Server as Settings
+from dpsql.policy import at_line
 from dpsql.session import Session, system_user
 from dpsql.wire import tls
 from dpsql.wire.asking import Asker
@@ -50,7 +51,8 @@ class Server:
         self._context: ssl.SSLContext | None = None
         self._binding: bytes | None = None
         if settings.certificate is not None and settings.key is not None:
-            self._context = tls.context(settings.certificate, settings.key)
+            place = at_line(session.policy.shown, settings.tls_line)
+            self._context = tls.context(settings.certificate, settings.key, place)
             self._binding = tls.binding(settings.certificate)
         users = Users(settings.users, session.ledger.identity.encode()) if settings.users else None
         self._gate = Gate(users, only=system_user(), encrypt=self._context is not None)

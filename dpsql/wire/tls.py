@@ -19,8 +19,8 @@ HELLO = b"\x16"
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
-def context(certificate: Path, key: Path) -> ssl.SSLContext:
-    """What the server needs to encrypt. Raises PolicyError for files that don't fit."""
+def context(certificate: Path, key: Path, place: str) -> ssl.SSLContext:
+    """What the server needs to encrypt. Raises PolicyError for files that don't fit, named at `place`."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     made.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -30,7 +30,7 @@ def context(certificate: Path, key: Path) -> ssl.SSLContext:
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or "not PEM"
         raise PolicyError(
-            f"server.tls can't be used: {str(reason).replace('_', ' ').lower()}",
+            f"{place}: server.tls can't be used: {str(reason).replace('_', ' ').lower()}",
             hint="certificate and key are files in PEM format that belong together; the key has no passphrase",
         ) from None
     return made
