@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from dpsql.audit.replay import RecordingNoise
 from dpsql.session import Session
 from dpsql.wire import messages as m
 from dpsql.wire.asking import Asker
 from dpsql.wire.backend import Backend
 from dpsql.wire.catalogue import Catalogue
-from tests.harness import RecordingNoise, bench, make_policy
+from tests.harness import bench, make_policy
 from tests.wire.client import Client, Reply, Row, errors
 from tests.wire.clinic import charges, connect, opened
 
