@@ -119,12 +119,14 @@ class Conversation:
             if self._left is not None:
                 await self._wait(self._left, deadline)
                 self._left = None
-            running = loop.run_in_executor(self._pool, job.run)
+            submitted = self._pool.submit(job.run)
+            running = asyncio.wrap_future(submitted)
             try:
                 await self._wait(running, deadline)
             except Cancelled:
-                if not running.cancel():
+                if not submitted.cancel():
                     self._left = running
+                    running.add_done_callback(_dropped)
                 raise
             return running.result()
         finally:
@@ -139,3 +141,9 @@ class Conversation:
         if self._stop.done():
             raise Cancelled("canceling statement due to user request", hint=STANDS)
         raise Cancelled("canceling statement due to statement timeout", hint=STANDS)
+
+
+def _dropped(running: asyncio.Future[Any]) -> None:
+    """Nobody asks for the result, nor for what was raised instead."""
+    if not running.cancelled():
+        running.exception()

@@ -366,7 +366,10 @@ class Slow:
         self.began, self.go_on, self.ended = threading.Event(), threading.Event(), threading.Event()
         execute: Callable[..., Any] = session.execute
 
+        self.entered = 0
+
         def slow(*arguments: Any, **options: Any) -> Any:
+            self.entered += 1
             self.began.set()
             assert self.go_on.wait(20)
             try:
@@ -425,7 +428,8 @@ def test_the_time_limit_of_a_statement(running: Running, session: Session, monke
         with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
             connection.execute(COUNT)
         with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
-            connection.execute(COUNT)  # waits for the one before
+            connection.execute(COUNT)
+        assert slow.entered == 1  # the second waited for the first, and never began
         slow.go_on.set()
         connection.execute("RESET statement_timeout")
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -434,14 +438,15 @@ def test_the_time_limit_of_a_statement(running: Running, session: Session, monke
 def test_limits_of_time_and_number(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "LOGGING_IN", 2)
     settings = Settings(max_connections=2, idle_timeout=0.3)
-    with serving(session, settings, login_seconds=0.5) as running:
-        waiting = [raw(running), raw(running)]
-        time.sleep(0.1)
-        with raw(running) as line:
-            assert received(line) == b""  # no room for one more that doesn't log in
-        for line in waiting:
-            assert received(line) == b""  # its time to log in is over
-            line.close()
+    with serving(session, settings, login_seconds=2.0) as running:
+        with raw(running) as waiting, raw(running) as another:
+            while running.server._logging_in < 2:
+                time.sleep(0.01)
+            with raw(running) as line:
+                assert received(line) == b""  # no room for one more that doesn't log in
+            another.sendall(wire.opening(messages.Startup(0, {"user": ME})))
+            until(another, b"Z")  # the time of these isn't over yet
+            assert received(waiting) == b""  # now it is
         one, two = connect(running), connect(running)
         with pytest.raises(psycopg.OperationalError, match="there are 2 connections already"):
             connect(running)
