@@ -326,7 +326,7 @@ class Backend:
                     yield encode(m.NoticeResponse(warning, "WARNING", "25P01" if "no" in warning else "25001"))
                 if isinstance(found, (u.Commit, u.Rollback)):
                     self._end_transaction()
-                yield from self._complete(tag)
+                yield encode(m.CommandComplete(tag))
                 return
         self._transaction.check()
         match found:
@@ -334,24 +334,27 @@ class Backend:
                 if name == EPSILON and value:
                     self._asker.check_epsilon(value)
                 self._transaction.set(name, value, local=local)
-                yield from self._complete("SET")
+                if local and not self._transaction.in_block:
+                    warning = "SET LOCAL can only be used in transaction blocks"
+                    yield encode(m.NoticeResponse(warning, "WARNING", "25P01"))
+                yield encode(m.CommandComplete("SET"))
             case u.SetTransaction():
-                yield from self._complete("SET")
+                yield encode(m.CommandComplete("SET"))
             case u.Reset(None):
                 self._transaction.reset()
-                yield from self._complete("RESET")
+                yield encode(m.CommandComplete("RESET"))
             case u.Reset(name):
                 assert name is not None
                 self._transaction.set(name, None, local=False)
-                yield from self._complete("RESET")
+                yield encode(m.CommandComplete("RESET"))
             case u.Show(name):
                 yield from self._show(name, portal, describe)
             case u.Discard(what):
                 self._discard(what)
-                yield from self._complete(f"DISCARD {what.upper()}")
+                yield encode(m.CommandComplete(f"DISCARD {what.upper()}"))
             case u.Deallocate(name):
                 self._deallocate(name)
-                yield from self._complete("DEALLOCATE ALL" if name is None else "DEALLOCATE")
+                yield encode(m.CommandComplete("DEALLOCATE ALL" if name is None else "DEALLOCATE"))
             case u.Declare():
                 yield from self._declare(found, portal.values)
             case u.Fetch():
@@ -361,20 +364,11 @@ class Backend:
                     self._portals = {n: p for n, p in self._portals.items() if p is portal}
                 elif self._portals.pop(name, None) is None:
                     raise _no_cursor(name)
-                yield from self._complete("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
+                yield encode(m.CommandComplete("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR"))
             case u.Copy():
                 yield from self._copy(found)
             case u.Nothing(tag):
-                yield from self._complete(tag)
-
-    def _complete(self, tag: str) -> Steps:
-        """The command's end, and those settings that changed by it."""
-        now = self._transaction.settings.reported()
-        for name, value in now.items():
-            if self._told[name] != value:
-                self._told[name] = value
-                yield encode(m.ParameterStatus(name, value))
-        yield encode(m.CommandComplete(tag))
+                yield encode(m.CommandComplete(tag))
 
     def _show(self, name: str | None, portal: _Portal, describe: bool) -> Steps:
         settings = self._transaction.settings
@@ -439,6 +433,8 @@ class Backend:
                 raise Refusal("55000", "cursors only go forward", hint="declare it again to begin anew")
             start = min(found.count - 1, answer.rows)
         last = min(answer.rows, start + (1 if found.absolute else found.count))
+        if not found.count and not found.absolute:  # the row that it stands on
+            start, last = max(0, start - 1), start
         cursor.position = last
         if found.move:
             yield encode(m.CommandComplete(f"MOVE {last - start}"))
@@ -487,7 +483,12 @@ class Backend:
         return encode(response(known, sql, offset))
 
     def _ready(self) -> bytes:
-        return encode(m.ReadyForQuery(self._transaction.status))
+        """That the next request may come, behind those settings that changed by the ones before."""
+        now = self._transaction.settings.reported()
+        changed = (encode(m.ParameterStatus(n, value)) for n, value in now.items() if self._told[n] != value)
+        answer = b"".join((*changed, encode(m.ReadyForQuery(self._transaction.status))))
+        self._told = now
+        return answer
 
 
 _SIMPLE = ("Q", "F")

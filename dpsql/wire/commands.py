@@ -140,8 +140,15 @@ class _Words:
 
 def _begin(words: _Words) -> Utility:
     words.take("transaction", "work")
-    words.skip()  # levels and modes: an answer reads one version of the data, whatever they are
+    while words.take(*_MODES):  # an answer reads one version of the data, whatever they are
+        pass
     return Begin()
+
+
+_MODES = (
+    "isolation", "level", "serializable", "repeatable", "read", "committed", "uncommitted", "only", "write", "not",
+    "deferrable", ",",
+)  # fmt: skip
 
 
 def _start(words: _Words) -> Utility:

@@ -364,15 +364,15 @@ def test_an_extended_error_fails_the_block(client: Client) -> None:
 def test_settings(client: Client) -> None:
     assert client.rows("SHOW extra_float_digits") == [("1",)]
     assert client.query("SET DateStyle = 'ISO, DMY'; SET extra_float_digits = 2; show transaction_isolation") == [
-        m.ParameterStatus("DateStyle", "ISO, DMY"),
         m.CommandComplete("SET"),
         m.CommandComplete("SET"),
         m.RowDescription((m.Field("transaction_isolation", oids.TEXT, -1),)),
         Row((b"repeatable read",)),
         m.CommandComplete("SHOW"),
+        m.ParameterStatus("DateStyle", "ISO, DMY"),
         m.ReadyForQuery("I"),
     ]
-    assert client.query("RESET ALL")[0] == m.ParameterStatus("DateStyle", "ISO, MDY")
+    assert client.query("RESET ALL")[1] == m.ParameterStatus("DateStyle", "ISO, MDY")
     assert errors(client.query("SHOW noise"))[0].sqlstate == "42704"
     assert len(client.rows("SHOW ALL")) > 30
     found = client.send(m.Parse("", "SHOW TimeZone"), m.Bind("", ""), m.Describe("P", ""), m.Execute(""), m.Sync())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -16,13 +15,14 @@ from tests.wire.clinic import charges, connect, opened
 COUNT = "SELECT COUNT(*) FROM visits"
 
 
-@pytest.fixture(params=["duckdb", "postgres", "bigquery", "spark"])
-def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
-    with opened(tmp_path, request.param) as made:
+@pytest.fixture(scope="module", params=["duckdb", "postgres", "bigquery", "spark"])
+def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with opened(tmp_path_factory.mktemp("clinic"), request.param) as made:
         yield made
 
 
 def test_the_budget_and_one_s_own_charges(session: Session) -> None:
+    """The first test of a session: nobody has asked yet."""
     alice, bob = connect(session, "alice"), connect(session)
     for client in (alice, bob, bob):
         client.rows(COUNT)

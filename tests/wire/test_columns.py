@@ -163,7 +163,7 @@ def read(kind: str, data: bytes | None, form: int) -> object:
 
 
 @given(TABLES, st.data())
-@examples(250)
+@examples(120)
 def test_rows_are_read_as_they_were(table: tuple[list[str], list[tuple[Any, ...]]], data: st.DataObject) -> None:
     types, rows = table
     formats = data.draw(st.lists(st.sampled_from([0, 1]), min_size=len(types), max_size=len(types)))

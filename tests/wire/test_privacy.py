@@ -149,10 +149,18 @@ CHATTER = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """A session that nothing is asked of."""
+    with opened(tmp_path_factory.mktemp("quiet")) as made:
+        yield made
+
+
 @pytest.mark.parametrize("sql", CHATTER)
 def test_what_drivers_and_tools_ask_by_themselves_is_free(
-    client: Client, session: Session, monkeypatch: pytest.MonkeyPatch, sql: str
+    quiet: Session, monkeypatch: pytest.MonkeyPatch, sql: str
 ) -> None:
+    client, session = connect(quiet), quiet
     if "_pg3_1" in sql:
         client.query('BEGIN; SAVEPOINT "_pg3_1"')
     with untouched(session, monkeypatch):
