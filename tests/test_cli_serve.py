@@ -63,12 +63,12 @@ def test_users_log_in_with_passwords(tmp_path: Path) -> None:
     ("extra", "create", "code", "words"),
     [
         ("", False, 5, "dpsql budget"),
-        ("server: {listen: 0.0.0.0}\n", True, 3, "policy.yaml:22: server.listen '0.0.0.0' is reachable"),
+        ("server: {listen: 0.0.0.0}\n", True, 3, "policy.yaml:LINE: server.listen '0.0.0.0' is reachable"),
         (
             "server: {tls: {certificate: gone.crt, key: gone.key}}\n",
             True,
             3,
-            "policy.yaml:22: server.tls can't be used: no such file",
+            "policy.yaml:LINE: server.tls can't be used: no such file",
         ),
         ("server: {listen: 127.0.0.1, port: 1}\n", True, 6, "can't listen on 127.0.0.1, port 1"),
     ],
@@ -87,7 +87,14 @@ def test_what_is_wrong_shows_before_the_first_connection(
     if "port: 1" in extra:
         monkeypatch.setattr("asyncio.start_server", _taken)
     assert main(["serve", str(path)]) == code
-    assert words in capsys.readouterr().err
+    expected = words.replace("LINE", _line(path, "server:")) if extra else words
+    assert expected in capsys.readouterr().err
+
+
+def _line(path: Path, begins: str) -> str:
+    """The number of the line that begins so."""
+    lines = path.read_text().splitlines()
+    return str(next(number for number, line in enumerate(lines, 1) if line.strip().startswith(begins)))
 
 
 async def _taken(*_: object, **__: object) -> None:
@@ -131,6 +138,7 @@ def test_passwords_that_cannot_be(monkeypatch: pytest.MonkeyPatch, text: str) ->
 def test_check_looks_at_the_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, extra="server:\n  port: 5433\n  tls: {certificate: server.crt, key: server.key}\n")
     assert main(["check", str(path)]) == 3
-    assert "policy.yaml:24: server.tls can't be used: no such file or directory" in capsys.readouterr().err
+    where = f"policy.yaml:{_line(path, 'tls:')}: "
+    assert f"{where}server.tls can't be used: no such file or directory" in capsys.readouterr().err
     certify(tmp_path)
     assert main(["check", str(path)]) == 0

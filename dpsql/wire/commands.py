@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
+from dpsql.parse import MAX_CHARACTERS
 from dpsql.wire.copying import Form
 from dpsql.wire.lexer import Token, first_word, tokens
 from dpsql.wire.refusals import Refusal
@@ -41,6 +42,8 @@ def command(sql: str) -> Utility | None:
         raise Refusal("0A000", f"{word.upper()} isn't supported", hint=_REFUSED[word])
     if word not in _READERS:
         return None
+    if len(sql) > MAX_CHARACTERS:
+        raise Refusal("54000", f"the statement has {len(sql)} characters; at most {MAX_CHARACTERS} are allowed")
     words = _Words(sql, tokens(sql))
     words.next()
     found = _READERS[word](words)

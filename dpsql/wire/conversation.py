@@ -16,9 +16,11 @@ from typing import Any
 from dpsql.errors import Cancelled
 from dpsql.wire.backend import Backend, Job, Steps
 from dpsql.wire.connection import Asked, Connection
-from dpsql.wire.line import AT_ONCE, Line
+from dpsql.wire.line import AT_ONCE, Gone, Line
 from dpsql.wire.refusals import Farewell
 
+READING_SECONDS = 300.0
+"""What a client gets to read some 64 kB: one that reads nothing keeps no answer in memory for ever."""
 STANDS = "a charge that was made stands"
 
 
@@ -89,7 +91,11 @@ class Conversation:
     async def _flush(self) -> None:
         data = bytes(self._out) + self._connection.outgoing()
         self._out.clear()
-        await self._line.write(data)
+        try:
+            async with asyncio.timeout(READING_SECONDS):
+                await self._line.write(data)
+        except TimeoutError:
+            raise Gone from None
 
     async def _answer(self, steps: Steps) -> None:
         result: Any = None

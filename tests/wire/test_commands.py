@@ -165,6 +165,11 @@ def test_wrong_statements(sql: str, sqlstate: str, position: int | None) -> None
         assert refused.value.position == position
 
 
+def test_long_statements_are_refused_unread() -> None:
+    with pytest.raises(Refusal, match="at most 100000 are allowed"):
+        command("SET x = '" + "x" * 100_000 + "'")
+
+
 def test_words() -> None:
     found = tokens("""a_1 "B ""c" 'it''s\\' E'a\\n\\'' $$x'y$$ $t$ $$ $t$ 1.5e3 .5 -- end\n/* /* */ ' */ <>""")
     assert [(t.kind, t.value) for t in found] == [

@@ -489,6 +489,20 @@ def test_stopping_lets_statements_end_and_says_goodbye(session: Session, monkeyp
         assert found == [(4,)]
 
 
+def test_a_client_that_reads_nothing_is_left(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation, "READING_SECONDS", 0.3)
+    many = f"SELECT a.code + k.code AS x FROM {', '.join(f'codes {name}' for name in 'abcdefghijk')}"
+    with raw(running) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        line.sendall(wire.opening(messages.Startup(0, {"user": ME})))
+        until(line, b"Z")
+        line.sendall(b"".join(wire.request(messages.Query(many)) for _ in range(8)))
+        deadline = time.monotonic() + 30
+        while running.server._conversations and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not running.server._conversations
+
+
 def test_an_address_that_is_taken(session: Session, running: Running) -> None:
     made = server.Server(session, Settings(port=running.port))
     with pytest.raises(OperationalError, match=f"can't listen on 127.0.0.1, port {running.port}"):
