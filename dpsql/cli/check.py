@@ -20,7 +20,6 @@ from dpsql.policy import Bound, Column, Key, Kind, Policy, Table, Unit, at_line,
 from dpsql.privacy.loss import decimal_text
 from dpsql.session import resolved_policy
 from dpsql.table import Head, Style, table
-from dpsql.wire import tls
 
 _SHOWN_KEYS = 8
 
@@ -49,6 +48,8 @@ def _check_server(policy: Policy) -> None:
     """Raise PolicyError for a certificate and key that the server could not use."""
     server = policy.server
     if server.certificate is not None and server.key is not None:
+        from dpsql.wire import tls  # here: policies without need not wait for it
+
         tls.context(server.certificate, server.key, at_line(policy.shown, server.tls_line))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import signal
 from dataclasses import replace
 
@@ -12,11 +11,12 @@ from dpsql.cli.output import say
 from dpsql.policy import Server as Settings
 from dpsql.policy import load
 from dpsql.session import Session, open_session, system_user
-from dpsql.wire.server import Server
 
 
 def serve(arguments: argparse.Namespace) -> int:
     """Serve. Everything that can be wrong shows before the first connection."""
+    import asyncio  # here: other commands need not wait for it
+
     policy = load(arguments.config)
     settings = policy.server
     if arguments.port is not None:
@@ -30,6 +30,10 @@ def serve(arguments: argparse.Namespace) -> int:
 
 
 async def _run(session: Session, settings: Settings, config: str) -> None:
+    import asyncio
+
+    from dpsql.wire.server import Server
+
     server = Server(session, settings)
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
