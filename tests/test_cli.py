@@ -367,7 +367,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("dpsql ")
     assert main([]) == 2
     assert main(["no-such"]) == 2
-    for command in ("query", "explain", "init", "check", "audit", "budget", "demo"):
+    for command in ("query", "explain", "init", "check", "audit", "budget", "serve", "password", "demo"):
         assert main([command, "--help"]) == 0
         out = capsys.readouterr().out
         assert "examples:" in out and "exit codes:" in out and max(map(len, out.splitlines())) <= 110

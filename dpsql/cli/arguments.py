@@ -93,7 +93,8 @@ examples:
   dpsql serve config/pums.yaml --port 5433
 
 Whatever connects to PostgreSQL connects to it: psql -h 127.0.0.1 -p 5432. Where it listens, encryption and
-passwords stand in the policy's server section; without passwords the only analyst is who runs it. Ctrl-C ends it.
+passwords stand in the policy's server section; without passwords the only analyst is who runs it. Ctrl-C ends
+it, once the statements under way are answered.
 """,
     "password": """\
 examples:
