@@ -277,6 +277,8 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
             f"{_CONNECTION}test_without_passwords_only_who_runs_the_server_is_let_in",
             f"{_CONNECTION}test_nothing_can_be_asked_before_login",
             f"{_CONNECTION}test_settings_never_say_who_asks", f"{_WIRE}test_no_statement_changes_who_is_charged"),
+    "H13": (f"{_WIRE}test_a_statement_that_is_sent_twice_is_charged_once",
+            f"{_WIRE}test_a_query_and_its_copy_are_charged_once"),
     "H14": (f"{_FUNCTIONS}test_the_inventory_of_functions_is_the_one_that_was_looked_at",),
     "H15": ("tests/test_policy.py::test_wrong_policies", "tests/test_policy.py::test_wrong_columns",
             "tests/test_policy.py::test_scalars_follow_the_core_schema"),
@@ -292,9 +294,7 @@ REASONS: Mapping[str, str] = {
 }
 """Why a number has no test."""
 
-OPEN: Mapping[str, str] = {
-    "H13": "the same statement sent twice is one question to the session: its stored answers make the second one free",
-}
+OPEN: Mapping[str, str] = {}
 """Numbers whose feature is still to come."""
 
 COUNTEREXAMPLES: Mapping[str, tuple[str, ...]] = {

@@ -14,7 +14,16 @@ from dpsql.policy.scalars import UNUSABLE, has_leading_zero
 
 KEYS: dict[str, tuple[str, ...]] = {
     "the policy": (
-        "dpsql", "engine", "dialect", "privacy", "budget", "ledger", "answers", "data_version", "server", "tables",
+        "dpsql",
+        "engine",
+        "dialect",
+        "privacy",
+        "budget",
+        "ledger",
+        "answers",
+        "data_version",
+        "server",
+        "tables",
     ),
     "privacy": ("epsilon", "max_epsilon", "min_epsilon", "delta", "counts"),
     "budget": ("epsilon", "delta", "per", "analysts"),

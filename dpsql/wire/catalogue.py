@@ -21,12 +21,12 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dpsql.columns import Released
 from dpsql.ledger import Ledger
 from dpsql.names import declared_table, output_name
 from dpsql.parse import Parameters, parse, placeholder_types
 from dpsql.policy import Column, Key, Policy, Table, Unit
 from dpsql.postprocess import Outer, Scratch
-from dpsql.release import NoisyRows
 from dpsql.result import Privacy, Result, ResultColumn
 from dpsql.rewrite.outer import render, total, without_clock
 from dpsql.wire.feedback import limit_of
@@ -125,10 +125,10 @@ class Catalogue:
         privacy = Privacy(reader.analyst, Fraction(0), Fraction(0), left.epsilon)
         return Result(columns, self._scratch.run(outer, rows), privacy)
 
-    def _bound(self, sql: str, parameters: Parameters, reader: Reader) -> tuple[Outer, dict[str, NoisyRows]]:
+    def _bound(self, sql: str, parameters: Parameters, reader: Reader) -> tuple[Outer, dict[str, Released]]:
         statement = parse(sql, dialect=self._policy.dialect, parameters=parameters, types=_TABLES)
         tree = self._known(statement.tree, reader)
-        used: dict[str, NoisyRows] = {}
+        used: dict[str, Released] = {}
         inner = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for table in list(tree.find_all(exp.Table)):
             name = table.name.lower()
@@ -158,7 +158,7 @@ class Catalogue:
             node.replace(value)
         return tree
 
-    def _rows(self, name: str, reader: Reader) -> NoisyRows:
+    def _rows(self, name: str, reader: Reader) -> Released:
         """A table's rows. A table without rows has one less than none: DuckDB wants a type of each column."""
         makers: dict[str, Callable[[Reader], Sequence[Sequence[object]]]] = {
             "dpsql.budget": self._budget,
@@ -171,7 +171,7 @@ class Catalogue:
         rows = makers[name](reader)
         types = _TABLES[name]
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(types)
-        return NoisyRows({c: _array(v, types[c]) for c, v in zip(types, columns, strict=True)})
+        return Released({c: _array(v, types[c]) for c, v in zip(types, columns, strict=True)})
 
     def _budget(self, reader: Reader) -> list[Sequence[object]]:
         budget = self._policy.budget

@@ -8,7 +8,7 @@ from dpsql.explain import plain
 from dpsql.ledger import Remaining
 from dpsql.policy import Budget, Limit
 from dpsql.privacy.loss import decimal_text
-from dpsql.result import Result, ResultColumn
+from dpsql.result import Result, ResultColumn, stored_text
 
 _PERIODS = {"day": " today", "week": " this week", "month": " this month", None: ""}
 MOST_NUMBERS = 8
@@ -17,16 +17,16 @@ MOST_NUMBERS = 8
 def notice(result: Result, budget: Budget) -> str | None:
     """`charged ε 0.5, 3.5 of 5 left this month; ± at 95 %: n 6`. None where no private table was asked about.
 
-    An answer that was stored says that it cost nothing.
+    Of an answer that was stored it says when it was released: it costs nothing again.
     """
     privacy = result.privacy
     if not privacy.epsilon:
         return None
-    cost = "charged nothing, for an answer given before"
-    if privacy.epsilon_charged:
-        cost = f"charged ε {decimal_text(privacy.epsilon_charged)}"
+    cost = f"charged ε {decimal_text(privacy.epsilon_charged)}" if privacy.epsilon_charged else "charged nothing"
     if privacy.delta_charged:
         cost += f" and δ {float(privacy.delta_charged):.9g}"
+    if privacy.stored is not None:
+        cost += f" ({stored_text(privacy.stored, privacy.epsilon_charged)})"
     exact = _half_widths(result)
     level = f"± at {float(Fraction(str(privacy.level)) * 100):g} %: {exact}" if exact else ""
     return "; ".join(filter(None, (f"{cost}, {left(privacy.analyst, privacy.epsilon_left, budget)}", level)))

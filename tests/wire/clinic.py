@@ -21,6 +21,7 @@ budget:
   epsilon: 1e12
   analysts: {{alice: {{epsilon: 4e6, per: month}}, poor: {{epsilon: 1}}, "*": {{epsilon: 1e9}}}}
 ledger: the.ledger
+answers: "{answers}"
 tables:
   visits:
     source: visits.csv
@@ -46,19 +47,19 @@ age,city,charge,visited,smoker
 CODES = "code,name\n1,one\n2,two\n3,\n"
 
 
-def write(folder: Path, dialect: str = "postgres", extra: str = "") -> Path:
-    """The policy and its data in a folder; the policy's path."""
+def write(folder: Path, dialect: str = "postgres", extra: str = "", answers: str = "off") -> Path:
+    """The policy and its data in a folder; the policy's path. Unless asked for, no answer is stored."""
     (folder / "visits.csv").write_text(VISITS)
     (folder / "codes.csv").write_text(CODES)
     path = folder / "policy.yaml"
-    path.write_text(POLICY.format(dialect=dialect) + extra)
+    path.write_text(POLICY.format(dialect=dialect, answers=answers) + extra)
     return path
 
 
 @contextmanager
-def opened(folder: Path, dialect: str = "postgres", extra: str = "") -> Iterator[Session]:
+def opened(folder: Path, dialect: str = "postgres", extra: str = "", answers: str = "off") -> Iterator[Session]:
     """A session under it."""
-    session = open_session(load(write(folder, dialect, extra)), create_ledger=True)
+    session = open_session(load(write(folder, dialect, extra, answers)), create_ledger=True)
     try:
         yield session
     finally:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -340,23 +338,40 @@ def test_an_analyst_reads_nobody_else_s_charges(session: Session) -> None:
     assert bob.rows("SELECT * FROM dpsql.charges WHERE query LIKE '%visits%' OR 1 = 1") == []
 
 
-def test_a_statement_that_is_sent_again_is_asked_as_the_session_has_it(client: Client, session: Session) -> None:
-    """A pooler sends a statement again on another connection: this is for the session to know, which stores answers or
-    charges again. Nothing between does: each statement that runs is one question to it.
-    """
-    asked: list[object] = []
-    execute = session.execute
+@pytest.fixture
+def storing(tmp_path: Path) -> Iterator[Session]:
+    """A session that stores its answers."""
+    with opened(tmp_path, answers="per_analyst") as made:
+        yield made
 
-    def counted(*arguments: Any, **options: Any) -> Any:
-        asked.append((arguments, options))
-        return execute(*arguments, **options)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session, "execute", counted)
-        first = rows(client.query(COUNTS))
-        other = connect(session)
-        other.query("SET dpsql.epsilon = 0.001")
-        second = rows(other.query(COUNTS))
-    assert len(asked) == 2 and asked[0] == asked[1]
-    assert (first == second) is (charges(session) == 1)
-    assert math.isfinite(float(first[0][1] or b"nan")) and struct.calcsize("!q") == 8
+def test_a_statement_that_is_sent_twice_is_charged_once(storing: Session) -> None:
+    """A pooler sends a statement again, on another connection, another way, in other words that mean the same."""
+    found = []
+    for sql in (COUNTS, COUNTS.replace(" FROM", "\n  FROM"), f"{COUNTS} -- again"):
+        asking = connect(storing)
+        asking.query("SET dpsql.epsilon = 0.001")
+        found.append(rows(asking.query(sql)))
+        found.append(rows(asking.send(m.Parse("", sql), m.Bind("", ""), m.Execute(""), m.Sync())))
+    assert len({tuple(answer) for answer in found}) == 1 and charges(storing) == 1
+    notices = [r.message for r in asking.query(COUNTS) if isinstance(r, m.NoticeResponse)]
+    assert notices[0].startswith("charged nothing (stored ")
+
+
+def test_a_query_and_its_copy_are_charged_once(storing: Session) -> None:
+    """As connectorx does that describes by running, and whoever looks at rows before copying them."""
+    asking = connect(storing)
+    asking.query("SET dpsql.epsilon = 0.001")
+    shown = rows(asking.query(COUNTS))
+    copied = [r.data for r in asking.query(f"COPY ({COUNTS}) TO STDOUT") if isinstance(r, m.CopyData)]
+    assert copied == [b"\t".join(v or b"" for v in row) + b"\n" for row in shown] and charges(storing) == 1
+    asking.query("SET dpsql.epsilon = 0.002")
+    assert rows(asking.query(COUNTS)) != shown and charges(storing) == 2
+
+
+def test_nobody_gets_another_s_stored_answer(storing: Session) -> None:
+    for analyst in ("alice", "bob"):
+        asking = connect(storing, analyst)
+        asking.query("SET dpsql.epsilon = 0.001")
+        asking.query(COUNTS)
+    assert (charges(storing, "alice"), charges(storing, "bob")) == (1, 1)
