@@ -205,6 +205,22 @@ def test_a_wrong_scale_is_caught(wrong):
     assert statistic > critical
 
 
+@pytest.mark.parametrize("path", ["few draws", "wide"])
+@pytest.mark.parametrize(
+    ("factor", "right"), [(Fraction(1), True), (Fraction(26, 25), False), (Fraction(24, 25), False)]
+)
+def test_a_wrong_scale_is_caught_on_every_path(path, factor, right, monkeypatch):
+    """4 % off, by as many draws as the tests of these paths have."""
+    if path == "few draws":
+        monkeypatch.setattr(laplace, "FEW", CHUNK)
+        draws = DiscreteLaplace(factor * 10).sample(100_000, SeededBytes(20))
+    else:
+        wide = wide_laplace(factor * Fraction(2**60), 100_000, SeededBytes(21))
+        draws = np.array([round(draw / Fraction(2**60, 10)) for draw in wide], dtype=np.int64)
+    statistic, critical = laplace_chi_square(draws, 10.0)
+    assert (statistic < critical) is right
+
+
 def test_tiny_scale_gives_zero():
     assert not DiscreteLaplace(Fraction(1, 10**9)).sample(100_000, SeededBytes(11)).any()
 

@@ -135,14 +135,26 @@ def test_the_threshold_is_the_least_there_is(selection: KeySelection) -> None:
         assert _law(smaller)[smaller.bound] > d
 
 
-def test_the_noise_is_the_laplace_noise_that_is_not_beyond_the_bound() -> None:
-    selection = KeySelection(Fraction(1), Fraction(1, 10))
-    noise = SystemNoise(SeededBytes(7)).truncated(selection.scale, selection.bound, 200_000)
-    law = _law(selection)
-    values, counts = np.unique(noise, return_counts=True)
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.1"), ("0.1", "0.3")], ids=["few outside", "most outside"])
+@pytest.mark.parametrize("size", [1, 200, 200_000])
+def test_the_noise_is_the_laplace_noise_that_is_not_beyond_the_bound(epsilon: str, delta: str, size: int) -> None:
+    selection = KeySelection(Fraction(epsilon), Fraction(delta))
+    draws = 200_000 if size > 1 else 3_000
+    law, source = _law(selection), SystemNoise(SeededBytes(7))
+    noise = [source.truncated(selection.scale, selection.bound, size) for _ in range(draws // size)]
+    values, counts = np.unique(np.concatenate(noise), return_counts=True)
     assert set(values) == set(law)
-    statistic, critical = chi_square(counts, [200_000 * float(law[int(v)]) for v in values])
+    statistic, critical = chi_square(counts, [draws * float(law[int(v)]) for v in values])
     assert statistic < critical
+
+
+@pytest.mark.parametrize("wrong", [Fraction(26, 25), Fraction(24, 25)], ids=["4 % more", "4 % less"])
+def test_a_wrong_scale_of_the_noise_is_caught(wrong: Fraction) -> None:
+    selection = KeySelection(Fraction(1), Fraction(1, 10_000))
+    noise = SystemNoise(SeededBytes(7)).truncated(selection.scale * wrong, selection.bound, 200_000)
+    counts = np.bincount(noise + selection.bound, minlength=2 * selection.bound + 1)
+    statistic, critical = chi_square(counts, [200_000 * float(p) for p in _law(selection).values()])
+    assert statistic > critical
 
 
 # ---------------------------------------------------------------------------------------------- what a unit can do
