@@ -447,6 +447,7 @@ def test_failures_charge_nothing_and_are_no_charges(path: Path) -> None:
         totals = ledger.totals()
         assert totals.count == 4
         assert totals.everyone == PrivacyLoss(Fraction(4, 10))
+        assert totals.analysts == {"alice": PrivacyLoss(Fraction(3, 10)), "bob": PrivacyLoss(Fraction(1, 10))}
         assert totals.failures == {"bob": 1}
         assert [each.number for each in ledger.charges()] == [1, 3, 5, 7]
         assert [(each.number, each.analyst) for each in ledger.charges("bob")] == [(7, "bob")]

@@ -340,7 +340,9 @@ def test_keys_have_their_type_where_none_is_shown(notes: Bench, item: str) -> No
             assert notes.ask(f"SELECT {item}, COUNT(*) FROM note GROUP BY {shown}", 1).rows == []
 
 
-@pytest.mark.parametrize(("units", "words"), [(1, ["a", "é", None]), (16, ["a", "é", None]), (25, ["a"]), (41, [])])
+@pytest.mark.parametrize(
+    ("units", "words"), [(1, ["a", "é", None]), (16, ["a", "é", None]), (17, ["a", None]), (25, ["a"]), (41, [])]
+)
 def test_a_key_may_be_asked_to_have_more_units(notes: Bench, units: int, words: list[str]) -> None:
     notes.engine.set_rows("note", ROWS)
     options = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (min_privacy_units_per_group = {units})"

@@ -19,7 +19,7 @@ from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, Int
 from dpsql.ledger import Failure, Ledger
 from dpsql.policy import Budget, Column, ColumnType, Kind, Limit, Policy, PrivacySettings, Source, Table, load
 from dpsql.privacy.noise import SystemNoise
-from dpsql.session import FAILED, Session, open_session
+from dpsql.session import ATTEMPTS, FAILED, Session, open_session
 
 QUERY = "SELECT COUNT(*) AS n FROM people"
 ONE = Fraction(1)
@@ -300,3 +300,36 @@ def test_rows_that_are_read_off_are_those_of_the_engine(tmp_path: Path, monkeypa
         assert repr(fast.rows) == repr(slow.rows)
         assert [(c.name, c.type) for c in fast.columns] == [(c.name, c.type) for c in slow.columns]
     session.close()
+
+
+def test_a_kept_plan_is_that_of_its_epsilon(session: Session) -> None:
+    """The same text again, at another ε, has the noise and the price of that one."""
+    for asked in ("1", "0.25", "1", "2"):
+        result = session.execute(QUERY, epsilon=asked, analyst="eve")
+        assert result.privacy.epsilon == result.privacy.epsilon_charged == Fraction(asked)
+    assert session.ledger.totals().everyone.epsilon == Fraction("4.25")
+
+
+@pytest.mark.parametrize("changes", [1, 2, ATTEMPTS])
+def test_a_plan_is_run_on_the_data_that_it_was_made_for(
+    session: Session, monkeypatch: pytest.MonkeyPatch, changes: int
+) -> None:
+    """Data that change between compiling and opening them: it is compiled anew, and charged once or not at all."""
+    real, compiled = session._compile, []
+    source = Path(session.policy.tables["people"].source.location)
+
+    def compiling(*arguments: object) -> object:
+        found = real(*arguments)  # type: ignore[arg-type]
+        compiled.append(found)
+        if len(compiled) <= changes:
+            source.write_text(source.read_text() + "50\n")
+        return found
+
+    monkeypatch.setattr(session, "_compile", compiling)
+    if changes < ATTEMPTS:
+        session.execute(QUERY, epsilon=1, analyst="eve")
+        assert (len(compiled), session.ledger.totals().count) == (changes + 1, 1)
+    else:
+        with pytest.raises(EngineError, match="nothing was charged"):
+            session.execute(QUERY, epsilon=1, analyst="eve")
+        assert session.ledger.totals().count == 0

@@ -351,6 +351,16 @@ def test_a_contradiction_leaves_a_column_its_type() -> None:
     assert [row[0] for row in made.ask("SELECT k, COUNT(*) FROM t WHERE k BETWEEN 2 AND 4 GROUP BY k").rows] == [5]
 
 
+@pytest.mark.parametrize(
+    "join", ["orders JOIN visit USING (cust)", "visit LEFT JOIN orders ON visit.cust = orders.cust"]
+)
+def test_two_tables_of_many_rows_of_a_unit_are_not_joined(recording: Bench, join: str) -> None:
+    """Nor does a table in which a unit has one row let them be, in between."""
+    for rows in (join, f"{join} JOIN customer ON customer.cust = visit.cust"):
+        with pytest.raises(Error, match="both have many rows of one unit"):
+            recording.ask(f"SELECT COUNT(*) FROM {rows}")
+
+
 def test_children_of_one_parent_are_not_paired_with_each_other(recording: Bench) -> None:
     """As many pairs as their number squared would take a time that tells."""
     on = "ON {0}.order_id = p.order_id AND {0}.line = p.line"

@@ -1,0 +1,42 @@
+"""What release computes with, at the ends of 64 bits: exact there too, whatever noise comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsql import release
+from dpsql.aggregates.aggregate import INT64_MAX
+
+ENDS = (0, 1, -1, 2**31, 2**62 - 1, 2**62, -(2**62), INT64_MAX - 1, INT64_MAX, -INT64_MAX)
+
+
+def ints(*values: int) -> Any:
+    return np.array(values, dtype=np.int64)
+
+
+def test_sums_and_products_are_exact_where_they_pass_64_bits() -> None:
+    """numpy would wrap around: a sum at the upper end would become one at the lower."""
+    for a in ENDS:
+        for b in ENDS:
+            for one, other in (
+                (ints(a), ints(b)),
+                (ints(a).astype(object), ints(b)),
+                (ints(a), ints(b).astype(object)),
+            ):
+                assert release._add(one, other).tolist() == [a + b]
+            assert release._add(ints(*[a] * 100), ints(*[b] * 100)).tolist() == [a + b] * 100
+            assert release._times(a, ints(b)).tolist() == [a * b]
+    assert release._add(ints(1), ints(2)).dtype == release._times(3, ints(2)).dtype == np.int64
+
+
+@pytest.mark.parametrize("steps", [1, 2, 2**20])
+def test_weighted_sums_are_rounded_exactly_where_they_pass_64_bits(steps: int) -> None:
+    """To the nearest, halves upward."""
+    half = steps // 2
+    for value in (*ENDS, half, -half, 3 * half, INT64_MAX - half, min(INT64_MAX, INT64_MAX - half + 1)):
+        exact = value if steps == 1 else (2 * value + steps) // (2 * steps)
+        assert release._in_full(ints(value), steps).tolist() == [exact]
+        assert release._in_full(ints(value).astype(object), steps).tolist() == [exact]
