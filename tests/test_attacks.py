@@ -297,3 +297,19 @@ def test_moments_moved_past_the_calendar_stay_at_its_end(value: str, expected: i
     row |= {"d": "DATE '2020-01-05'", "ts": "TIMESTAMP '2020-01-02 03:04:05'"}
     made.engine.set_rows("t", [tuple(row.values())])
     assert made.ask(f"SELECT AVG(CLIP({value}, 0, 20000)) AS a FROM t", 10**9).rows == [(expected,)]
+
+
+def test_no_noisy_number_makes_the_outer_query_fail(tmp_path: Path) -> None:
+    """It would tell nothing more, but the answer is paid for."""
+    session = opened(tmp_path, PAY, t="n,pay\n1,2\n5,6\n")
+    for expression in ("m // (m - 2)", "m % (m - 2)", "CAST('x' || m AS INTEGER)", "m // CAST('x' AS INTEGER)"):
+        sql = f"SELECT {expression} FROM (SELECT COUNT(*) AS m FROM t) AS q"
+        assert session.execute(sql, epsilon=BIG, analyst="eve").rows == [(None,)]
+    assert session.execute("SELECT COUNT(*) // 2 FROM t", epsilon=BIG, analyst="eve").rows == [(1,)]
+
+
+@pytest.mark.parametrize("name", ["_secret", "__all", "secret_", "s3cret"])
+def test_a_function_of_any_name_is_checked(tmp_path: Path, name: str) -> None:
+    session = opened(tmp_path, PAY, t="n,pay\n1,2\n")
+    with pytest.raises(Error, match="isn't on the list of functions"):
+        session.execute(f"SELECT {name}(COUNT(*)) FROM t", analyst="eve")

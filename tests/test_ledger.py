@@ -860,6 +860,18 @@ def test_a_lost_head_is_refused(charged: Path) -> None:
     assert not head_path(charged).exists()
 
 
+def test_a_head_from_before_the_first_charge(path: Path) -> None:
+    """Someone died between the first commit and its head: the ledger holds more than the head vouches for."""
+    with Ledger.create(path) as ledger:
+        first = head_path(path).read_bytes()
+        charge(ledger, Budget())
+    head_path(path).write_bytes(first)
+    assert spent(path) == Fraction(1, 10)
+    with Ledger.open(path) as ledger:
+        charge(ledger, Budget())
+    assert (spent(path), read_head(head_path(path)).count) == (Fraction(2, 10), 2)
+
+
 def test_damaged_heads(charged: Path) -> None:
     head = head_path(charged)
     whole = head.read_bytes()
@@ -872,6 +884,7 @@ def test_damaged_heads(charged: Path) -> None:
         whole[:50],
         b"x" * 256,
         whole.replace(b" 3 ", b" 4 ").replace(b" 2 ", b" 9 "),
+        whole.replace(b" 3 ", b" x ").replace(b" 2 ", b" y "),
     ):
         head.write_bytes(data)
         refused(charged, "head can't be read")

@@ -273,6 +273,11 @@ def test_fresh_noise_every_time():
     assert np.unique(result).size == 1000
 
 
+@pytest.mark.parametrize("value", [mechanism.LARGEST, -mechanism.LARGEST, Fraction(mechanism.LARGEST)])
+def test_the_largest_number_there_is_is_no_infinity(value):
+    assert noisy([value, 0], 10**6, F(1, 10**6))[0] == math.copysign(float(mechanism.LARGEST), value)
+
+
 def test_overflow_after_the_noise_is_an_infinity_not_an_error():
     result = np.array([laplace_mechanism(1.7976931348623157e308, 1, 1e308) for _ in range(50)])
     assert np.isposinf(result).any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ import pytest
 
 from dpsql import release
 from dpsql.aggregates.aggregate import INT64_MAX
+from dpsql.engines.exact_rows import KeyColumn
+from dpsql.policy import Kind
+from dpsql.query import KeyDomain
 
 ENDS = (0, 1, -1, 2**31, 2**62 - 1, 2**62, -(2**62), INT64_MAX - 1, INT64_MAX, -INT64_MAX)
 
@@ -40,3 +44,18 @@ def test_weighted_sums_are_rounded_exactly_where_they_pass_64_bits(steps: int) -
         exact = value if steps == 1 else (2 * value + steps) // (2 * steps)
         assert release._in_full(ints(value), steps).tolist() == [exact]
         assert release._in_full(ints(value).astype(object), steps).tolist() == [exact]
+
+
+@pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.DOUBLE])
+@pytest.mark.parametrize("null", [False, True])
+def test_keys_have_places_and_labels(kind: Kind, null: bool) -> None:
+    """NULL stands last where it is a key, and its label is no number. What is no key has no place."""
+    labels = [4, 6, 8, *[None] * null]
+    for domain in (
+        KeyDomain(kind, None, 2, Fraction(2), 3, null),
+        KeyDomain(kind, (4, 6, 8), step=Fraction(2), count=3, null=null),
+    ):
+        assert release._labels(domain).tolist() == labels
+        column = KeyColumn(ints(2, 1, 4, 5, 3, -9), np.array([False] * 5 + [True]))
+        assert release._places(domain, column).tolist() == [0, -1, 2, -1, 1, 3 if null else -1]
+        assert release._places(domain, KeyColumn(ints(0, 4))).tolist() == [-1, 2]
