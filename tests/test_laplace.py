@@ -289,6 +289,16 @@ def test_tail(steps):
     assert law.sample(1, source).tolist() == [steps * 2 ** len(law._digits)]
 
 
+@pytest.mark.parametrize(("below", "steps"), [(True, 2), (False, 1)])
+def test_steps_of_the_tail_are_decided_exactly(below, steps):
+    """Of 64 bits 0 are still a tie; the next ones decide, one below or above the tail's probability."""
+    law = DiscreteLaplace(Fraction(3))
+    words = [2**64 - 1] * (law._floors.size - 1) + [0]
+    deciding = (law._tail.floor(128) + (-1 if below else 1)).to_bytes(8, "big")
+    happens = [bytes(8), bytes(8), deciding, *[bytes([255] * 8)] * below]
+    assert law.sample(1, ScriptedBytes(few_words(law, words), *happens)).tolist() == [steps * 2 ** len(law._digits)]
+
+
 def test_a_draw_beyond_int64_raises():
     law = DiscreteLaplace(Fraction(2**56))
     words = [2**64 - 1] * (law._floors.size - 1) + [0]

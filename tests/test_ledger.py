@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import gc
 import io
 import json
 import logging
@@ -858,6 +859,35 @@ def test_a_lost_head_is_refused(charged: Path) -> None:
             ledger.totals()
     refused(charged, "lost its head")
     assert not head_path(charged).exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the list of open files")
+def test_what_is_closed_holds_no_file(path: Path) -> None:
+    """Nor does a ledger that could not be opened, or one that lost its head."""
+
+    def held() -> list[str]:
+        links = []
+        for entry in Path("/proc/self/fd").iterdir():
+            with suppress(OSError):
+                links.append(os.readlink(entry))
+        return [link for link in links if link.startswith(str(path))]
+
+    with Ledger.create(path) as ledger:
+        charge(ledger, Budget())
+        assert held()
+    assert not held()
+    whole = head_path(path).read_bytes()
+    with Ledger.open(path) as ledger:
+        charge(ledger, Budget())
+        head_path(path).unlink()
+        with pytest.raises(LedgerError, match="lost its head"):
+            charge(ledger, Budget())
+        assert not any(".head" in link for link in held())
+    head_path(path).write_bytes(whole.replace(b" 1 ", b" 9 "))
+    with pytest.raises(LedgerError):
+        Ledger.open(path)
+    gc.collect()
+    assert not held()
 
 
 def test_a_head_from_before_the_first_charge(path: Path) -> None:

@@ -13,6 +13,7 @@ from dpsql.aggregates.aggregate import INT64_MAX
 from dpsql.engines.exact_rows import KeyColumn
 from dpsql.policy import Kind
 from dpsql.query import KeyDomain
+from tests.harness import bench, make_policy
 
 ENDS = (0, 1, -1, 2**31, 2**62 - 1, 2**62, -(2**62), INT64_MAX - 1, INT64_MAX, -INT64_MAX)
 
@@ -59,3 +60,24 @@ def test_keys_have_places_and_labels(kind: Kind, null: bool) -> None:
         column = KeyColumn(ints(2, 1, 4, 5, 3, -9), np.array([False] * 5 + [True]))
         assert release._places(domain, column).tolist() == [0, -1, 2, -1, 1, 3 if null else -1]
         assert release._places(domain, KeyColumn(ints(0, 4))).tolist() == [-1, 2]
+
+
+class LowNoise:
+    """Takes 3 steps off every sum."""
+
+    def laplace(self, scale: Fraction, size: int) -> Any:
+        return np.full(size, -3, dtype=np.int64)
+
+
+@pytest.mark.parametrize(("counts", "least"), [("clamp", 0), ("raw", -3)])
+def test_counts_are_shown_as_at_least_0_where_the_policy_says_so(counts: str, least: int) -> None:
+    """Counts alone: a sum below 0 is a sum."""
+    table = "  t: {source: t.parquet, unit: row, columns: {x: {type: integer, bounds: [-9, 9]}}}\n"
+    made = bench(make_policy(table, counts=counts), {"t": {"x": "INTEGER"}}, LowNoise())
+    for sql, shown in (
+        ("SELECT COUNT(*) FROM t", least), ("SELECT COUNT(x) FROM t WHERE x > 1", least), ("SELECT SUM(x) FROM t", -3),
+        ("SELECT COUNT(*) + 1 FROM t", least + 1),
+    ):  # fmt: skip
+        assert made.ask(sql).rows == [(shown,)]
+    made.engine.set_rows("t", [["1"]] * 10)
+    assert made.ask("SELECT COUNT(*) FROM t").rows == [(7,)]

@@ -591,6 +591,10 @@ def test_the_words_of_an_analyst_reach_no_engine(exact: Bench) -> None:
     assert exact.ask(sql, 10**9).rows == [(50,)]
     (inner,) = exact.engine.executed
     assert "canary" not in inner and "current" not in inner.lower() and re.search(r"'20\d\d-\d\d-\d\d' AS DATE", inner)
+    released = (
+        "SELECT /* canary */ n + 1 FROM (SELECT COUNT(*) AS n FROM people) AS q -- canary\nORDER BY /* canary */ n"
+    )
+    assert "canary" not in exact.session.plan(released, epsilon=1).outer_sql
 
 
 @pytest.mark.parametrize("sql", ["SELECT city, COUNT(*), AVG(income) FROM people GROUP BY city",

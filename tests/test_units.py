@@ -351,6 +351,26 @@ def test_a_contradiction_leaves_a_column_its_type() -> None:
     assert [row[0] for row in made.ask("SELECT k, COUNT(*) FROM t WHERE k BETWEEN 2 AND 4 GROUP BY k").rows] == [5]
 
 
+@pytest.mark.parametrize("sql", [
+    "SELECT SUM(n) FROM (SELECT cust, COUNT(*) AS n FROM orders WHERE {} GROUP BY cust) AS q",
+    "SELECT COUNT(*), SUM(s) FROM (SELECT cust, SUM(priority) AS s FROM orders WHERE {} GROUP BY cust) AS q",
+    "SELECT COUNT(*) FROM (SELECT cust, MAX(priority) AS m FROM orders WHERE {} GROUP BY cust) AS q WHERE m > 2",
+    "SELECT COUNT(DISTINCT cust) FROM orders WHERE {}",
+])  # fmt: skip
+@pytest.mark.parametrize("condition", ["total > 50", "total > 50 AND status = 'F'", "status = 'F' OR priority = 2"])
+def test_rows_of_a_units_total_are_those_that_the_conditions_keep(exact: Bench, sql: str, condition: str) -> None:
+    """All conditions hold, of the rows that belong to somebody."""
+    orders = [
+        [str(10 * i + j), str(i), f"'{'FO'[j % 2]}'", str(30 * j), "NULL", str(1 + j)]
+        for i in range(9)
+        for j in range(3)
+    ]
+    nobody = [["500", "NULL", "'F'", "100", "NULL", "2"]]
+    set_database(exact, {"orders": orders + nobody})
+    plain = exact.engine.plain(sql.format(f"cust IS NOT NULL AND ({condition})"))
+    assert exact.ask(sql.format(condition), 10**9).rows == plain
+
+
 @pytest.mark.parametrize(
     "join", ["orders JOIN visit USING (cust)", "visit LEFT JOIN orders ON visit.cust = orders.cust"]
 )
