@@ -316,6 +316,26 @@ def test_keys_that_enough_units_have_are_shown(notes: Bench, sql: str, rows: lis
     assert notes.ask(sql, 2).rows == rows
 
 
+class Shifted(NoNoise):
+    """Noise of the selection that is the same for every key."""
+
+    def __init__(self, shift: int) -> None:
+        self.shift = shift
+
+    def truncated(self, scale: Fraction, bound: int, size: int) -> np.ndarray:
+        assert abs(self.shift) <= bound
+        return np.full(size, self.shift, dtype=np.int64)
+
+
+@pytest.mark.parametrize(("shift", "shown"), [(-14, [("a", 26), (None, 21)]), (9, [("a", 49), ("é", 39), (None, 44)])])
+def test_keys_are_selected_by_their_noisy_numbers(shift: int, shown: list[Any]) -> None:
+    """And shown with these: of 40, 30 and 35 units, where more than 19 are needed."""
+    made = bench(granting(NOTES), NOTE_TYPES, Shifted(shift))
+    made.engine.set_rows("note", ROWS)
+    options = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (min_privacy_units_per_group = 6)"
+    assert made.ask(f"{options} word, COUNT(*) FROM note GROUP BY word", 1).rows == shown
+
+
 def test_keys_keep_their_types(notes: Bench) -> None:
     notes.engine.set_rows("note", ROWS)
     for column in ("amount", "day", "moment", "code", "word"):

@@ -151,7 +151,7 @@ PLANTED = (
     _planted(
         "C2", "private keys are selected by their exact counts", "release.py",
         "noisy = _add(counts, noise.truncated(selection.scale, selection.bound, len(exact)))", "noisy = counts",
-        "test_blackbox.py::test_no_pair_is_told_apart[private keys near the threshold]",
+        "test_private_keys.py::test_keys_are_selected_by_their_noisy_numbers",
     ),
     _planted(
         "C2", "keys at the threshold are shown", "release.py",
