@@ -313,3 +313,11 @@ def test_a_function_of_any_name_is_checked(tmp_path: Path, name: str) -> None:
     session = opened(tmp_path, PAY, t="n,pay\n1,2\n")
     with pytest.raises(Error, match="isn't on the list of functions"):
         session.execute(f"SELECT {name}(COUNT(*)) FROM t", analyst="eve")
+
+
+def test_ctes_that_double_are_refused(tmp_path: Path) -> None:
+    """Ten of them read a release a thousand times: the engine's planner would not come back."""
+    session = opened(tmp_path, PAY, t="n,pay\n1,2\n")
+    doubling = ", ".join(f"c{i + 1} AS (SELECT m FROM c{i} UNION ALL SELECT m FROM c{i})" for i in range(10))
+    with pytest.raises(Error, match="counting its CTEs where they are used"):
+        session.execute(f"WITH c0 AS (SELECT COUNT(*) AS m FROM t), {doubling} SELECT SUM(m) FROM c10", analyst="eve")

@@ -158,6 +158,10 @@ def test_delta_needs_a_limit_that_names_it(ledger: Ledger) -> None:
         charge(ledger, budget, PrivacyLoss(Fraction(1), Fraction(1, 10**30)))
     own = Budget(Limit(Fraction(10)), {"bob": Limit(delta=Fraction(1, 10**6))})
     assert charge(ledger, own, loss, "bob").remaining.delta == 0
+    for everyones, bobs in ((5, 9), (9, 5)):  # the lesser of the two binds
+        both = Budget(Limit(None, Fraction(everyones, 10**6)), {"eve": Limit(delta=Fraction(bobs, 10**6))})
+        left = ledger.remaining("eve", both).delta
+        assert left == min(Fraction(everyones, 10**6) - ledger.totals().everyone.delta, Fraction(bobs, 10**6))
 
 
 def test_each_analyst_and_everyone_together(ledger: Ledger) -> None:

@@ -139,3 +139,11 @@ def test_decimal_text(value: Fraction, text: str) -> None:
 @given(st.integers(1, 10**39))
 def test_decimal_text_of_units_is_exact(units: int) -> None:
     assert parse_epsilon(decimal_text(Fraction(units, 10**9))) == Fraction(units, 10**9)
+
+
+def test_the_ends_of_what_epsilon_may_be():
+    for text in ("1e-30", "1e30"):
+        assert parse_epsilon(text) == Fraction(text)
+    for text in ("0.99e-30", "1.000001e30"):
+        with pytest.raises(InvalidParameter, match="between 1e-30 and 1e30"):
+            parse_epsilon(text)

@@ -107,6 +107,14 @@ def _shown(selection: KeySelection, law: np.ndarray, units: int, last: int) -> n
     return shown
 
 
+@pytest.mark.parametrize(("epsilon", "delta", "groups", "units"), [
+    ("0", "0.1", 1, 1), ("-1", "0.1", 1, 1), ("1", "0", 1, 1), ("1", "1", 1, 1), ("1", "0.1", 0, 1), ("1", "0.1", 1, 0),
+])  # fmt: skip
+def test_a_selection_that_makes_no_sense_is_refused(epsilon: str, delta: str, groups: int, units: int) -> None:
+    with pytest.raises(ValueError, match="key selection"):
+        KeySelection(Fraction(epsilon), Fraction(delta), groups, units)
+
+
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_one_unit_more_changes_what_is_shown_by_no_more_than_it_may(selection: KeySelection) -> None:
     exact = _law(selection)

@@ -37,6 +37,9 @@ _WORDS = {"greatest": "least", "least": "greatest"}
 _KEPT_CALLS = frozenset({"cast", "TypeVar", "dataclass", "isinstance", "getattr", "field"})
 """Whose arguments in another order make no program."""
 
+_KEPT_KEYWORDS = frozenset({"copy", "strict", "repr", "compare"})
+"""What is copied or checked once more, which changes no result."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
@@ -237,7 +240,8 @@ class _Operators(ast.NodeVisitor):
             for argument in node.args:
                 self.visit(argument)
         for keyword in node.keywords:
-            self.visit(keyword)
+            if keyword.arg not in _KEPT_KEYWORDS:
+                self.visit(keyword)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         if not self._is_type(node):

@@ -30,6 +30,7 @@ _PRELOADED = ("duckdb", "hypothesis", "numpy", "sqlglot", "sqlglot.dialects.duck
 _OPTIONS = ("-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-W", "ignore::pytest.PytestWarning")
 """What is preloaded can't have its assertions rewritten any more, of which pytest warns."""
 SURVIVED = "survived"
+MISSING = "there is no"
 _LONGEST = 4000
 """Bytes that are told of an outcome: they fit a pipe."""
 
@@ -94,7 +95,7 @@ class Tree:
         assert outcome.survived, outcome
 
     def run(self, tests: Sequence[str], cpu: float = 30, wall: float = 200) -> Outcome:
-        """Run tests by their ids, or all of a file, in this order, until one fails."""
+        """Run tests by their ids, or all of a file, in this order, until one fails. A missing one is told of."""
         return self._forked(tests, _files(tests), cpu, wall)
 
     def _forked(
@@ -148,7 +149,7 @@ class Tree:
                 chosen = _Chosen(tests)
                 code = pytest.main([*_OPTIONS, *arguments], plugins=[chosen])
             if code == 0:
-                killer = f"there is no {chosen.missing[0]}" if chosen.missing else SURVIVED
+                killer = f"{MISSING} {chosen.missing[0]}" if chosen.missing else SURVIVED
             else:
                 killer = chosen.failed or f"pytest's exit code {int(code)}"
         except BaseException as error:  # noqa: BLE001 - told, and the process ends
