@@ -19,7 +19,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -892,6 +892,13 @@ def test_what_is_closed_holds_no_file(path: Path) -> None:
         Ledger.open(path)
     gc.collect()
     assert not held()
+
+
+def test_the_format_of_the_file_is_the_one_that_older_versions_made(path: Path) -> None:
+    Ledger.create(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA application_id").fetchone() == (0x64707371,)  # "dpsq"
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
 
 
 def test_a_head_from_before_the_first_charge(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import runpy
 import subprocess
@@ -100,6 +101,7 @@ def test_best_source(monkeypatch):
 
 
 def test_has_aes_only_where_cryptography_is(monkeypatch):
+    assert HAS_AES is (importlib.util.find_spec("cryptography") is not None)
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers", None)
     assert runpy.run_path(random_bytes.__file__)["HAS_AES"] is False
 

@@ -113,6 +113,7 @@ def _shown(selection: KeySelection, law: np.ndarray, units: int, last: int) -> n
 def test_a_selection_that_makes_no_sense_is_refused(epsilon: str, delta: str, groups: int, units: int) -> None:
     with pytest.raises(ValueError, match="key selection"):
         KeySelection(Fraction(epsilon), Fraction(delta), groups, units)
+    assert KeySelection(Fraction(1), Fraction(1, 10)) == KeySelection(Fraction(1), Fraction(1, 10), 1, 1)
 
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)

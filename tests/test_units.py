@@ -371,6 +371,26 @@ def test_rows_of_a_units_total_are_those_that_the_conditions_keep(exact: Bench, 
     assert exact.ask(sql.format(condition), 10**9).rows == plain
 
 
+@pytest.mark.parametrize("sql", [
+    "SELECT COUNT(*), SUM(t) FROM (SELECT cust, priority + 1 AS t FROM orders WHERE total > 0) AS q WHERE t > {}",
+    "SELECT COUNT(*), SUM(n) FROM (SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust) AS q WHERE n >= {}",
+    "SELECT SUM(priority) FROM orders JOIN customer USING (cust) WHERE priority > {}",
+])  # fmt: skip
+def test_a_released_number_stands_beside_columns_of_subqueries_and_joins(exact: Bench, sql: str) -> None:
+    orders = [[str(10 * i + j), str(i), "'F'", str(30 * j), "NULL", str(1 + j)] for i in range(9) for j in range(3)]
+    set_database(exact, {"orders": orders, "customer": [[str(i), "1", "'A'", "105"] for i in range(9)]})
+    sql = sql.format("(SELECT AVG(priority) FROM orders)")
+    assert exact.ask(sql, 10**9).rows == exact.engine.plain(sql)
+
+
+def test_different_values_in_one_place_of_the_grid_are_counted_apart() -> None:
+    table = "  t: {source: t.parquet, unit: row, columns: {x: {type: double, bounds: [0, 1000]}}}\n"
+    made = bench(make_policy(table), {"t": {"x": "DOUBLE"}}, ZeroNoise())
+    made.engine.set_rows("t", [["5"], ["5.0000000000001"], ["7"], ["7"]])
+    for sql in ("SELECT COUNT(DISTINCT x) FROM t", "SELECT COUNT(DISTINCT x), SUM(DISTINCT x) FROM t"):
+        assert made.ask(sql, 10**9).rows[0][0] == 3
+
+
 @pytest.mark.parametrize(
     "join", ["orders JOIN visit USING (cust)", "visit LEFT JOIN orders ON visit.cust = orders.cust"]
 )
