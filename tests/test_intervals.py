@@ -69,6 +69,15 @@ def test_a_mean_lies_in_its_interval_and_this_in_the_bounds(made: Bench) -> None
     assert mean == pytest.approx(200, abs=1)
 
 
+def test_the_half_width_of_a_mean_is_the_longer_side_of_its_interval(made: Bench) -> None:
+    answer = made.ask("SELECT AVG(x) AS m FROM t", 2)
+    assert answer.columns[0].half_widths is not None
+    (width,) = answer.columns[0].half_widths
+    ((mean, low, high),) = made.ask("SELECT AVG(x) AS m, DP_INTERVAL_LOW(m), DP_INTERVAL_HIGH(m) FROM t", 2).rows
+    assert mean - low != pytest.approx(high - mean)
+    assert width == pytest.approx(max(mean - low, high - mean))
+
+
 def test_they_cost_nothing_and_add_no_noise(made: Bench) -> None:
     plain = made.session.plan("SELECT COUNT(*) AS c, AVG(n) AS m FROM t", epsilon=1).plan
     asked = "SELECT COUNT(*) AS c, AVG(n) AS m, DP_INTERVAL_LOW(c) AS a, DP_INTERVAL_HIGH(m, 0.9) AS b FROM t"

@@ -417,3 +417,14 @@ def test_epsilons_chosen_along_the_way_add(tmp_path: Path) -> None:
                 charge(epsilon)
             with pytest.raises(BudgetExhausted):
                 charge(epsilon)
+
+
+@pytest.mark.parametrize(("low", "high"), [(2**62, 2**63 - 2), (-(2**63) + 2, -(2**62)), (-(2**61), 2**61 - 1)])
+@pytest.mark.parametrize("value", [-(2**31), 2**31 - 1])
+def test_bounds_at_the_ends_of_64_bits_overflow_nothing(low: int, high: int, value: int) -> None:
+    """A column of 32 bits fits the form that subtracts only as long as its bounds do."""
+    table = f"  t: {{source: t.parquet, unit: row, columns: {{x: {{type: integer, bounds: [{low}, {high}]}}}}}}\n"
+    made = bench(make_policy(table), {"t": {"x": "INTEGER"}}, ZeroNoise())
+    made.engine.set_rows("t", [[str(value)]])
+    ((total,),) = made.ask("SELECT SUM(x) FROM t", 10**9).rows
+    assert total == pytest.approx(min(max(value, low), high), rel=1e-6, abs=64)
