@@ -2,7 +2,7 @@
 
 python -m tests.mutants                  the planted faults, each with the tests named for it
 python -m tests.mutants G4 "cap off"     those of these threats or with these words
-python -m tests.mutants --at-large       a tenth of the operators' mutants, with the tests of their lines
+python -m tests.mutants --at-large       a quarter of the operators' mutants, with the tests of their lines
 python -m tests.mutants --at-large 1     all of them: hours
 """
 
@@ -25,7 +25,9 @@ from tests.mutants.trees import Outcome, copied
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Run mutants of dpsql.")
     parser.add_argument("words", nargs="*", help="planted faults: their threats, or words of their names")
-    parser.add_argument("--at-large", nargs="?", const=0.1, type=float, metavar="SHARE", help="the operators' mutants")
+    parser.add_argument(
+        "--at-large", nargs="?", const=at_large.SHARE, type=float, metavar="SHARE", help="the operators' mutants"
+    )
     parser.add_argument("--measured", type=Path, help="a folder for what the suite covers; used where it is there")
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 1)))
     options = parser.parse_args()

@@ -21,6 +21,8 @@ from tests.mutants.operators import AT_LARGE, Mutant, every
 from tests.mutants.trees import MISSING, SURVIVED, Outcome, Tree, copied
 
 SURVIVORS = Path(__file__).with_name("survivors.csv")
+SHARE = 0.23
+"""Of which all survivors were looked into."""
 QUICK = 3.0
 PATIENCE = 15.0
 """Seconds of tests that are run first, and in all: as long as they took under coverage."""
