@@ -27,7 +27,7 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from dpsql import dbapi, plan, release, session
+from dpsql import columns, dbapi, plan, release, session
 from dpsql.aggregates import aggregate
 from dpsql.engines import open_engine
 from dpsql.engines.duckdb import DuckDBTransaction
@@ -315,16 +315,22 @@ def _noise(patch: pytest.MonkeyPatch, factor: Fraction) -> None:
 
 def _released(patch: pytest.MonkeyPatch, change: Callable[[dict[str, Any], Sequence[int], Any], None]) -> None:
     """Change the columns of a release, given the exact counts of its cells and the keys that came back."""
-    real = release.release
+    noisy, shown = release.release, columns.released
+    exact_rows: list[Any] = []
 
-    def changed(exact: Any, *rest: Any, **options: Any) -> release.NoisyRows:
-        noisy = real(exact, *rest, **options)
-        keys = exact[0].keys[0].values.astype(int).tolist()
-        counts = dict(zip(keys, exact[0].sums[0].tolist(), strict=True))
-        change(noisy.columns, [counts.get(k, 0) for k in range(CELLS)], keys)
-        return noisy
+    def released(exact: Any, *rest: Any) -> release.NoisyRows:
+        exact_rows[:] = exact
+        return noisy(exact, *rest)
 
-    patch.setattr(session, "release", changed)
+    def changed(*arguments: Any, **options: Any) -> columns.Released:
+        found = shown(*arguments, **options)
+        keys = exact_rows[0].keys[0].values.astype(int).tolist()
+        counts = dict(zip(keys, exact_rows[0].sums[0].tolist(), strict=True))
+        change(found.columns, [counts.get(k, 0) for k in range(CELLS)], keys)
+        return found
+
+    patch.setattr(session, "release", released)
+    patch.setattr(session, "released", changed)
 
 
 @shown_by("count")
@@ -376,27 +382,27 @@ def values_are_clipped_to_wider_bounds(patch: pytest.MonkeyPatch) -> None:
 
 @shown_by("empty groups")
 def a_number_of_no_rows_is_NULL(patch: pytest.MonkeyPatch) -> None:
-    def masked(columns: dict[str, Any], counts: Sequence[int], keys: Any) -> None:
-        columns[number_name(0)] = np.ma.masked_array(columns[number_name(0)], mask=[not count for count in counts])
+    def masked(shown: dict[str, Any], counts: Sequence[int], keys: Any) -> None:
+        shown[number_name(0)] = np.ma.masked_array(shown[number_name(0)], mask=[not count for count in counts])
 
     _released(patch, masked)
 
 
 @shown_by("HAVING")
 def groups_are_filtered_by_exact_counts(patch: pytest.MonkeyPatch) -> None:
-    def kept(columns: dict[str, Any], counts: Sequence[int], keys: Any) -> None:
-        for name in columns:
-            columns[name] = columns[name][np.array(counts) > 3]
+    def kept(shown: dict[str, Any], counts: Sequence[int], keys: Any) -> None:
+        for name in shown:
+            shown[name] = shown[name][np.array(counts) > 3]
 
     _released(patch, kept)
 
 
 @shown_by("a key that is not declared")
 def keys_are_those_of_the_data(patch: pytest.MonkeyPatch) -> None:
-    def all_of_them(columns: dict[str, Any], counts: Sequence[int], keys: Any) -> None:
+    def all_of_them(shown: dict[str, Any], counts: Sequence[int], keys: Any) -> None:
         for key in set(keys) - set(range(CELLS)):
-            for name, column in columns.items():
-                columns[name] = np.append(column, key)
+            for name, column in shown.items():
+                shown[name] = np.append(column, key)
 
     _released(patch, all_of_them)
     patch.setattr(inner, "_declared", lambda key, code: exp.true())

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsql import release
+from dpsql import columns, release
 from dpsql.aggregates.aggregate import INT64_MAX
 from dpsql.engines.exact_rows import KeyColumn
 from dpsql.policy import Kind
@@ -43,8 +43,8 @@ def test_weighted_sums_are_rounded_exactly_where_they_pass_64_bits(steps: int) -
     half = steps // 2
     for value in (*ENDS, half, -half, 3 * half, INT64_MAX - half, min(INT64_MAX, INT64_MAX - half + 1)):
         exact = value if steps == 1 else (2 * value + steps) // (2 * steps)
-        assert release._in_full(ints(value), steps).tolist() == [exact]
-        assert release._in_full(ints(value).astype(object), steps).tolist() == [exact]
+        assert columns._in_full(ints(value), steps).tolist() == [exact]
+        assert columns._in_full(ints(value).astype(object), steps).tolist() == [exact]
 
 
 @pytest.mark.parametrize("kind", [Kind.INTEGER, Kind.DOUBLE])
@@ -56,9 +56,9 @@ def test_keys_have_places_and_labels(kind: Kind, null: bool) -> None:
         KeyDomain(kind, None, 2, Fraction(2), 3, null),
         KeyDomain(kind, (4, 6, 8), step=Fraction(2), count=3, null=null),
     ):
-        assert release._labels(domain).tolist() == labels
-        column = KeyColumn(ints(2, 1, 4, 5, 3, -9), np.array([False] * 5 + [True]))
-        assert release._places(domain, column).tolist() == [0, -1, 2, -1, 1, 3 if null else -1]
+        assert columns._labels(domain).tolist() == labels
+        found = KeyColumn(ints(2, 1, 4, 5, 3, -9), np.array([False] * 5 + [True]))
+        assert release._places(domain, found).tolist() == [0, -1, 2, -1, 1, 3 if null else -1]
         assert release._places(domain, KeyColumn(ints(0, 4))).tolist() == [-1, 2]
 
 

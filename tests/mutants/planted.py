@@ -128,8 +128,8 @@ PLANTED = (
     # C: keys and the shape of results
     _planted(
         "C3", "empty groups get no noise", "release.py",
-        "noisy[part.name] = narrowest(_in_full(found, basis.bound.steps))",
-        "noisy[part.name] = narrowest(_in_full(np.where(sums == 0, 0, found), basis.bound.steps))",
+        "noisy[part.name] = narrowest(found)",
+        "noisy[part.name] = narrowest(np.where(sums == 0, 0, found))",
         "test_threats.py::test_an_empty_group_has_noise",
     ),
     _planted(
@@ -221,8 +221,9 @@ PLANTED = (
         "test_golden.py::test_golden[compiled: SELECT COUNT(*), COUNT(income) FROM people]",
     ),
     _planted(
-        "F5", "a failure after the charge is not counted", "session.py",
-        "self.ledger.record_failure(receipt, analyst)", "pass",
+        "F5", "a failure after the charge is not counted", "ledger/__init__.py",
+        "                self.record_failure(charge, analyst)\n            except Error:",
+        "                pass\n            except Error:",
         "test_session.py::test_a_failure_after_the_charge_stands_and_counts",
     ),
     # G: the budget
@@ -234,13 +235,11 @@ PLANTED = (
     ),
     _planted(
         "G2", "charge after run: what fails in between is free", "session.py",
-        "        receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)\n"
-        "        noisy: dict[str, NoisyRows] = {}\n",
-        "        noisy: dict[str, NoisyRows] = {}\n"
-        "        for part, queries in zip(plan.releases, compiled.inner, strict=True):\n"
-        "            for inner in queries:\n"
-        "                transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts, {})\n"
-        "        receipt = self.ledger.charge(plan.charge, analyst=analyst, budget=self.policy.budget, query=sql)\n",
+        "        charge = charge_of(run.missing, self.policy.privacy)\n",
+        "        charge = charge_of(run.missing, self.policy.privacy)\n"
+        "        for queries in run.compiled.inner:\n"
+        "            for q in queries:\n"
+        "                transaction.fetch(q.sql, q.keys, q.sums, q.counts, {})\n",
         "test_session.py::test_what_the_budget_refuses_reads_nothing",
         "test_session.py::test_a_failure_after_the_charge_stands_and_counts",
     ),
@@ -275,13 +274,24 @@ PLANTED = (
         "test_session.py::test_a_kept_plan_is_that_of_its_epsilon",
     ),
     _planted(
+        "G10", "cached answers are found without their ε", "answers/question.py",
+        "hashlib.sha256(self.text.encode()).digest()",
+        "hashlib.sha256(__import__(\"re\").sub(r'(epsilon|scale)\": \"[^\"]*', \"\", self.text).encode()).digest()",
+        "test_answers.py::test_another_question_is_charged",
+    ),
+    _planted(
+        "A13", "equal releases of one statement share a cached answer", "answers/question.py",
+        "json.dumps(facts | {\"copy\": copy}, sort_keys=True)", "json.dumps(facts, sort_keys=True)",
+        "test_answers.py::test_equal_releases_of_one_statement_have_noise_of_their_own",
+    ),
+    _planted(
         "G13", "a ledger that is gone is made anew", "session.py",
         "absent = create_ledger and not policy.ledger.exists()", "absent = not policy.ledger.exists()",
         "test_dbapi.py::test_what_connect_refuses",
     ),
     _planted(
         "G14", "δ is not charged", "plan.py",
-        "sum((r.delta for r in releases), Fraction(0)))\n    return", "Fraction(0))\n    return",
+        "delta = sum((r.delta for r in releases), Fraction(0))\n    return", "delta = Fraction(0)\n    return",
         "test_private_keys.py::test_several_releases_share_delta",
     ),
     _planted(
@@ -311,10 +321,10 @@ PLANTED = (
     ),
     _planted(
         "H5", "error text with value: the engine's own words leave", "engines/duckdb_sources/driver.py",
-        "        kind = type(fault).__name__\n    reference = secrets.token_hex(4)\n"
-        "    _log.error(\"engine failure %s: %s\", reference, kind)\n",
-        "        kind = type(fault).__name__\n        reference = str(fault)\n"
-        "    _log.error(\"engine failure %s: %s\", reference, kind)\n",
+        "        kind, interrupted = type(fault).__name__, is_interrupt(fault)\n    if interrupted:\n"
+        "        raise KeyboardInterrupt\n    reference = secrets.token_hex(4)\n",
+        "        kind, interrupted = type(fault).__name__, is_interrupt(fault)\n        reference = str(fault)\n"
+        "    if interrupted:\n        raise KeyboardInterrupt\n",
         "test_engine_duckdb.py::test_failures_say_nothing",
     ),
     _planted(
@@ -330,4 +340,3 @@ PLANTED = (
         "test_session.py::test_a_plan_is_run_on_the_data_that_it_was_made_for",
     ),
 )  # fmt: skip
-"""Cached answers that are keyed without ε (G10) belong here once answers are stored."""
