@@ -398,6 +398,65 @@ def test_a_child_does_not_hide_that_its_parent_died(place: Path) -> None:
     assert [counted(place, analyst) for analyst in ("eve", "child")] == [1, 1]
 
 
+_WORKERS = """
+import os, sys
+from dpsql.errors import AnalystLocked
+from dpsql.ledger import Ledger
+from dpsql.policy import Budget
+from dpsql.privacy.loss import PrivacyLoss
+ledger = Ledger.open(sys.argv[1])
+for _ in range(5):
+    if os.fork() == 0:
+        try:
+            receipt = ledger.charge(PrivacyLoss(1), analyst="eve", budget=Budget(), query="")
+        except AnalystLocked:
+            os._exit(3)
+        with ledger.reading(receipt, "eve"):
+            os._exit(9)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
+def test_workers_that_die_are_counted_by_those_forked_next(place: Path) -> None:
+    """Nobody opens the ledger meanwhile: all workers have it from the process that forks them."""
+    command = [sys.executable, "-c", _WORKERS, str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["9", "9", "9", "3", "3"]
+    assert counted(place) == 3
+
+
+def test_a_fork_while_the_file_is_made(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child closes it too: it would keep the lock of a parent that died."""
+    real, making = fcntl.flock, threading.Event()
+
+    def slow(file: int, kind: int) -> None:
+        making.set()
+        threading.Event().wait(0.1)
+        real(file, kind)
+
+    with Ledger.open(place) as ledger:
+        monkeypatch.setattr(under_way.fcntl, "flock", slow)
+        under = ledger._writer.under_way
+        thread = threading.Thread(target=under.prepare, args=(ledger._genesis,))
+        thread.start()
+        making.wait()
+        child = os.fork()
+        if child == 0:  # pragma: no cover - the child
+            named = (file for file in os.listdir("/proc/self/fd") if os.path.islink(f"/proc/self/fd/{file}"))
+            os._exit(any(".open-" in os.readlink(f"/proc/self/fd/{file}") for file in named))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        thread.join()
+        assert under.is_prepared
+
+
+def test_the_files_of_another_ledger_are_left_alone(place: Path) -> None:
+    """Also where its name begins as the name of a process's file does."""
+    other = place.with_name("x.ledger.open-data")
+    Ledger.create(other).close()
+    assert counted(place) == 0
+    Ledger.open(other).close()
+
+
 def test_failures_of_the_dead_are_in_the_chain(place: Path) -> None:
     under = UnderWay(place)
     with Ledger.open(place) as ledger:

@@ -170,6 +170,8 @@ class Ledger:
         if max(units) > _LARGEST_CHARGE:
             raise InvalidParameter("the privacy loss is too large for the ledger", hint="ask for less epsilon")
         wanted = WantedCharge(units, _analyst(analyst), budget, storable(query), _version(), _moment(now))
+        if not self._writer.under_way.is_prepared:  # the process may be one of many that are forked and die
+            self._collect()
         with faults(self._path):
             self._writer.under_way.prepare(self._genesis)
         charge, remaining = self._writer.charge(wanted)

@@ -25,6 +25,8 @@ from contextlib import suppress
 from pathlib import Path
 
 _SLOT = 8
+_DIGITS = 16
+"""Of a file's name: no other name, such as another ledger's, is taken for one."""
 _HEADER = 64
 """The genesis hash of the ledger: numbers in a file of another one mean nothing here."""
 
@@ -38,19 +40,24 @@ class UnderWay:
 
     def reset(self) -> None:
         """Begin anew without the file, which is another process's: this one was forked from it."""
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()  # held over a fork, so that the child knows of each file that it got
         self._path: Path | None = None
         self._file: int | None = None
         self._slots: list[int] = []
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether this process has its file."""
+        return self._file is not None
+
     def prepare(self, genesis: str) -> None:
         """Make the file, before anything is charged: if it can't be made, that costs nothing."""
-        with self._lock:
+        with self.lock:
             while self._file is None:
                 self._make(genesis)
 
     def _make(self, genesis: str) -> None:
-        path = self._ledger.with_name(f"{self._ledger.name}.open-{secrets.token_hex(8)}")
+        path = self._ledger.with_name(f"{self._ledger.name}.open-{secrets.token_hex(_DIGITS // 2)}")
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -63,7 +70,7 @@ class UnderWay:
 
     def begin(self, charge: int) -> int:
         """Note that rows are about to be read for a charge; returns the place, for `end`."""
-        with self._lock:
+        with self.lock:
             assert self._file is not None
             place = self._slots.index(0) if 0 in self._slots else len(self._slots)
             if os.pwrite(self._file, charge.to_bytes(_SLOT), _HEADER + _SLOT * place) != _SLOT:
@@ -73,14 +80,14 @@ class UnderWay:
 
     def end(self, place: int) -> None:
         """Note that they were read, or that the failure is recorded."""
-        with self._lock:
+        with self.lock:
             if self._file is not None:
                 os.pwrite(self._file, bytes(_SLOT), _HEADER + _SLOT * place)
                 self._slots[place] = 0
 
     def close(self) -> None:
         """Let the file go, and remove it unless a number still stands in it."""
-        with self._lock:
+        with self.lock:
             path, file = self._path, self._file
             self._path = self._file = None
             if path is None or file is None:
@@ -100,7 +107,7 @@ class UnderWay:
 
 def collect(ledger: Path, genesis: str, record: Callable[[int], None]) -> None:
     """Hand on each charge that a process which is gone was reading for, and remove its file once they are recorded."""
-    for name in sorted(glob.glob(f"{glob.escape(str(ledger))}.open-*")):
+    for name in sorted(glob.glob(f"{glob.escape(str(ledger))}.open-{'[0-9a-f]' * _DIGITS}")):
         path = Path(name)
         try:
             file = os.open(path, os.O_RDWR | os.O_CLOEXEC)

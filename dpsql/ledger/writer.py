@@ -311,11 +311,14 @@ def _before_fork() -> None:
     for writer in _held:
         writer._store_lock.acquire()
         writer._store.close()
+        writer.under_way.lock.acquire()
 
 
 def _after_fork_in_parent() -> None:
     while _held:
-        _held.pop()._store_lock.release()
+        writer = _held.pop()
+        writer.under_way.lock.release()
+        writer._store_lock.release()
     _fork_lock.release()
 
 
