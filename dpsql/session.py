@@ -159,8 +159,10 @@ class Session:
         """Charge, then read, then release: in this order. The charge is durable before the first row is read.
 
         A release may use constants of the noisy numbers of those before it: the whole statement is planned and charged
-        before the first of them is known. What was released is stored, also where a later release fails. What was
-        stored meanwhile, or for the very numbers that are known only now, is not made again: one question, one answer.
+        before the first of them is known. What was released is stored, also where a constant can't be computed from it,
+        but not where rows were then read in vain: what is stored would tell which of the releases failed, and a failure
+        may tell one bit. What was stored meanwhile, or for the very numbers that are known only now, is not made again:
+        one question, one answer.
         """
         charge = charge_of(run.missing, self.policy.privacy)
         receipt = self.ledger.charge(charge, analyst=analyst, budget=self.policy.budget, query=sql)
@@ -170,7 +172,7 @@ class Session:
                 if run.has(index) or self._find(run, index, analyst):
                     continue
                 constants = run.constants(index)
-                with self._reading(receipt, analyst):
+                with self._reading(receipt, analyst, fresh):
                     exact = tuple(
                         transaction.fetch(
                             q.sql, q.keys, q.sums, q.counts, {name: constants[name] for name in q.constants}
@@ -187,8 +189,9 @@ class Session:
         return receipt
 
     @contextmanager
-    def _reading(self, receipt: Receipt, analyst: str) -> Iterator[None]:
-        """Private rows are read in here. That it fails is counted, since it may depend on their values.
+    def _reading(self, receipt: Receipt, analyst: str, fresh: list[tuple[Question, NoisyRows]]) -> Iterator[None]:
+        """Private rows are read in here. That it fails is counted, since it may depend on their values; then nothing
+        that the charge paid for is given, nor what was `fresh` before.
 
         What comes after it sees noisy rows and public tables alone, so whether that fails is post-processing and tells
         nothing more than the noisy rows do.
@@ -196,7 +199,10 @@ class Session:
         try:
             with self.ledger.reading(receipt, analyst):
                 yield
-        except Exception as error:  # noqa: BLE001 - the boundary
+        except BaseException as error:  # the boundary
+            fresh.clear()
+            if not isinstance(error, Exception):
+                raise
             failure = error if isinstance(error, Error) else internal_error(error)
             failure.hint = FAILED
             raise failure from None

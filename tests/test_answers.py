@@ -474,24 +474,41 @@ def test_a_question_that_is_known_late_has_its_one_answer(folder: Path) -> None:
         assert other.privacy.epsilon_charged == TINY / 2 and other.rows != second.rows
 
 
-def test_what_was_released_is_stored_though_a_later_release_fails(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fault", [EngineError("the engine failed"), MemoryError(), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_failure_does_not_tell_which_release_failed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, which: int, fault: BaseException
 ) -> None:
+    """It may depend on private values, and is worth one bit: so nothing is stored of the releases before it."""
+    sql = TWO + ", (SELECT COUNT(*) FROM people WHERE age > 40) AS c"
     with asking(folder) as session:
         real = dpsql.session.release
         calls: list[object] = []
 
         def failing(*arguments: Any) -> NoisyRows:
             calls.append(1)
-            if len(calls) == 2:
-                raise EngineError("the engine failed")
+            if len(calls) == which + 1:
+                raise fault
             return real(*arguments)
 
-        monkeypatch.setattr(dpsql.session, "release", failing)
-        with pytest.raises(EngineError):
-            session.execute(TWO, analyst="ann")
-        assert session.ledger.failures("ann") == 1
-        assert cost(session, TWO) == Fraction(1, 2)
+        with monkeypatch.context() as patched:
+            patched.setattr(dpsql.session, "release", failing)
+            with pytest.raises((Error, KeyboardInterrupt)):
+                session.execute(sql, analyst="ann")
+        assert len(calls) == which + 1 and session.ledger.failures("ann") == 1
+        assert session.answers is not None and session.answers.size() == (0, 0)
+        assert json.loads(session.explain(sql, analyst="ann", form="json"))["epsilon_charged"] == 1
+        assert cost(session, sql) == 1
+
+
+def test_what_was_released_is_stored_though_what_follows_from_it_fails(folder: Path) -> None:
+    """A constant that can't be computed from noisy numbers tells nothing that they don't tell."""
+    sql = "SELECT COUNT(*) FROM people WHERE age > (SELECT COUNT(*) * 1000000000000000000 FROM people)"
+    with asking(folder) as session:
+        with pytest.raises(EngineError, match="over the noisy rows failed"):
+            session.execute(sql, analyst="ann")
+        assert session.ledger.failures("ann") == 0
+        assert session.answers is not None and session.answers.size()[0] == 1
 
 
 # ---------------------------------------------------------------------------------------------- shown
