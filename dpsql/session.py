@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -21,7 +21,7 @@ from dpsql.analyze import analyze
 from dpsql.answers import Answer, Answers, Question, answers_path, asker_of, questions
 from dpsql.columns import Released, listed, released, sample
 from dpsql.engines import Engine, Transaction, open_engine
-from dpsql.errors import EngineError, Error, InternalError, UnsupportedQuery
+from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import Cost, explain
 from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
 from dpsql.parse import Format, Parameters, Statement, parse, placeholder_types
@@ -124,7 +124,8 @@ class Session:
         for _ in range(ATTEMPTS):
             run = self._begin(compiled, scratch, analyst)
             if run.is_complete:
-                return self._result(run, analyst, NOTHING, self.ledger.admit(analyst, self.policy.budget))
+                assert run.left is not None
+                return self._result(run, analyst, NOTHING, run.left)
             with self.engine.transaction() as transaction:
                 receipt = self._release(sql, run, transaction, analyst) if transaction.version == version else None
             if receipt is not None:
@@ -137,12 +138,18 @@ class Session:
 
         Privacy: it depends on public things and on answers that were released, so what is to be charged is known before
         any data is read. A release that uses numbers of an earlier one is stored if it was with these very numbers.
+
+        For someone who may have no stored answer nothing is looked for: what a statement would cost, and what goes
+        wrong when it is computed, would tell of its numbers.
         """
         run = Run(compiled, scratch, self.policy.counts)
+        if self.answers is not None and any(compiled.inner):
+            with suppress(AnalystLocked, BudgetExhausted):
+                run.left = self.ledger.admit(analyst, self.policy.budget)
         for index, queries in enumerate(compiled.inner):
             if not queries:
                 run.list_keys(index)
-            elif run.can_ask(index):
+            elif run.left is not None and run.can_ask(index):
                 self._find(run, index, analyst)
         return run
 
@@ -378,6 +385,8 @@ class Run:
         self.rows: dict[str, Released] = {}
         self.stored: dict[int, dt.datetime] = {}
         """When each stored release was made, by its number."""
+        self.left: Remaining | None = None
+        """What the budget leaves an analyst who may have stored answers."""
         self._counts = counts
         self._values: dict[str, object] = {}
 

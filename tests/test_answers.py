@@ -389,6 +389,33 @@ def test_who_is_locked_or_may_not_ask_gets_no_stored_answer(folder: Path) -> Non
         session.execute(COUNT, analyst="ann")
 
 
+@pytest.mark.parametrize("who", ["none", "locked"])
+@pytest.mark.parametrize("how", ["explain", "execute"])
+def test_who_gets_no_stored_answer_learns_nothing_of_it(folder: Path, how: str, who: str) -> None:
+    """Not by its cost, nor by whether a number that depends on it is stored, or can be computed."""
+    write(folder, "answers: shared")
+    half = _HALF.format(where="")
+    with asking(folder) as session:
+        ((n,),) = session.execute(f"SELECT n FROM {half} AS q", analyst="ann").rows
+        receipt = session.ledger.charges("ann").__next__()
+        for _ in range(3):
+            session.ledger.record_failure(receipt.number, "locked")
+        told = set()
+        for guess in (n, n + 1):  # one of the two fails over the stored number, for those who may have it
+            overflow = f"CASE WHEN n >= {guess} THEN n * 100000000000000000 ELSE 0 END"
+            sql = f"SELECT COUNT(*) FROM people WHERE age > (SELECT {overflow} FROM {half} AS q)"
+            with pytest.raises(EngineError) if guess == n else nullcontext():
+                session.explain(sql, analyst="ann")
+            if how == "explain":
+                told.add(session.explain(sql, analyst=who).replace(str(guess), "guess"))
+            else:
+                with pytest.raises((AnalystLocked, BudgetExhausted)) as refused:
+                    session.execute(sql, analyst=who)
+                told.add(str(refused.value))
+        assert len(told) == 1
+        assert json.loads(session.explain(f"SELECT n FROM {half} AS q", analyst=who, form="json"))["epsilon_charged"]
+
+
 # ---------------------------------------------------------------------------------------------- several releases
 
 _HALF = "(SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) COUNT(*) AS n FROM people{where})"
