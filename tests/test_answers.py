@@ -707,6 +707,18 @@ def test_an_answer_that_cannot_be_stored_is_given(
         assert [cost(session, COUNT), cost(session, COUNT)] == [1, 0]
 
 
+def test_an_answer_under_way_while_the_session_closes_is_given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = dpsql.session.release
+
+    def closing(*arguments: Any) -> NoisyRows:
+        session.close()
+        return real(*arguments)
+
+    with asking(folder) as session:
+        monkeypatch.setattr(dpsql.session, "release", closing)
+        assert cost(session, COUNT) == 1
+
+
 def test_what_is_unused_for_longest_is_dropped(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The one that was used keeps its place, also where the process that used it has ended."""
     monkeypatch.setattr(store, "_DROPPED_AT_ONCE", 1)

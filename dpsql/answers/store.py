@@ -135,7 +135,7 @@ class Answers:
                         self._insert(connection, (asker, question.digest), encode(question, noisy), charge, moment)
                     self._note_use(connection)
                     _drop_unused(connection)
-        except LedgerError as error:
+        except (InterfaceError, LedgerError) as error:
             _log.error("an answer was not stored: %s", error.message)
 
     def size(self) -> tuple[int, int]:
