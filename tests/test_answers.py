@@ -737,6 +737,21 @@ def test_what_is_unused_for_longest_is_dropped(folder: Path, monkeypatch: pytest
         assert cost(session, "SELECT COUNT(*) FROM people WHERE age > 1") == 1
 
 
+def test_nobody_s_answers_are_dropped_for_what_another_asks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_DROPPED_AT_ONCE", 1)
+    with asking(folder) as session:
+        assert session.answers is not None
+        session.execute(COUNT, analyst="bob")
+        for age in range(2):
+            session.execute(f"SELECT COUNT(*) FROM people WHERE age > {age}", analyst="eve")
+        monkeypatch.setattr(store, "MAX_BYTES", session.answers.size()[1])
+        for age in range(2, 7):
+            session.execute(f"SELECT COUNT(*) FROM people WHERE age > {age}", analyst="eve")
+        assert session.answers.size()[0] < 4
+        assert cost(session, COUNT, analyst="bob") == 0
+        assert cost(session, "SELECT COUNT(*) FROM people WHERE age > 0", analyst="eve") == 1
+
+
 def test_little_is_kept_at_hand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "REMEMBERED_BYTES", 1)
     with asking(folder) as session:

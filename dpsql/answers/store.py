@@ -5,7 +5,7 @@ Only released numbers are in it, so it tells no more than analysts know, but for
 
 Nothing in it is needed for privacy: what is lost, damaged or too old is not found, is charged again, and has noise of
 its own. So commits are not synced (a power cut may lose the newest answers, and nothing else), each record carries a
-check sum, and where there are too many those unused for longest are dropped.
+check sum, and where there are too many those unused for longest are dropped, of whoever has the most.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CREATE TABLE answer (
     digest BLOB NOT NULL,  -- SHA-256 of all of these
     used INTEGER NOT NULL,  -- ns since 1970
     UNIQUE (asker, question));
-CREATE INDEX by_use ON answer (used);
+CREATE INDEX by_use ON answer (asker, used, size);
 CREATE TABLE total (bytes INTEGER NOT NULL);
 INSERT INTO total VALUES (0);
 CREATE TRIGGER more AFTER INSERT ON answer BEGIN UPDATE total SET bytes = bytes + NEW.size; END;
@@ -271,11 +271,15 @@ def _digest(place: _Place, when: str, charge: int, record: bytes) -> bytes:
 
 
 def _drop_unused(connection: sqlite3.Connection) -> None:
-    """Drop what was unused for longest until the rest fits."""
+    """Drop what was unused for longest until the rest fits: always of whoever has the most stored.
+
+    So nobody's answers are dropped for what others ask: they would have to pay for them again, and could tell from that
+    how much others ask.
+    """
     while connection.execute("SELECT bytes FROM total").fetchone()[0] > MAX_BYTES:
-        connection.execute(
-            "DELETE FROM answer WHERE rowid IN (SELECT rowid FROM answer ORDER BY used LIMIT ?)", (_DROPPED_AT_ONCE,)
-        )
+        most = "SELECT asker FROM answer GROUP BY asker ORDER BY SUM(size) DESC LIMIT 1"
+        unused = f"SELECT rowid FROM answer WHERE asker = ({most}) ORDER BY used LIMIT ?"
+        connection.execute(f"DELETE FROM answer WHERE rowid IN ({unused})", (_DROPPED_AT_ONCE,))
 
 
 @contextmanager
