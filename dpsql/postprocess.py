@@ -11,7 +11,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -31,6 +31,10 @@ MEMORY = "1GB"
 SECONDS = 30
 TICK = 0.25
 MAX_ROWS = 5_000_000
+MAX_CHARACTERS = 200_000_000
+"""Of all texts of a result together, which `||` makes long: they are in this process's memory, not in the engine's."""
+PAGE = 1_000
+"""Rows that are fetched at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +148,9 @@ class Scratch:
             for name, rows in releases.items():
                 cursor.register(name, rows.columns)
             with self._limited(cursor):
-                fetched = cursor.execute(outer.statement or outer.sql).fetchmany(MAX_ROWS + 1)
+                cursor.execute(outer.statement or outer.sql)
+                fetched = _fetched(cursor, [i for i, type_ in enumerate(outer.types) if type_ not in _SHORT])
                 cursor.abort()
-            if len(fetched) > MAX_ROWS:
-                raise EngineError(f"the result has more than {MAX_ROWS:,} rows; a charge stands", hint="add a LIMIT")
             return Values(fetched)
         except RuntimeError as error:
             if is_interrupt(error):
@@ -177,6 +180,29 @@ class Scratch:
         """Let the engine go."""
         self._closed.set()
         self._connection.close()
+
+
+_SHORT = frozenset({"BOOLEAN", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP"})
+"""Types whose values are small; of the others those that are texts are measured."""
+
+
+def _fetched(cursor: duckdb.DuckDBPyConnection, long: Sequence[int]) -> list[tuple[object, ...]]:
+    """All rows of what the cursor executed; `long` are the columns that may hold texts.
+
+    Raises EngineError for more than this process should hold: were it killed for its memory, the queries of others that
+    are under way in it would count as failures.
+    """
+    rows: list[tuple[object, ...]] = []
+    characters = 0
+    while True:
+        page = cursor.fetchmany(PAGE)
+        rows += page
+        characters += sum(len(row[i]) for row in page for i in long if isinstance(row[i], str | bytes))
+        if len(rows) > MAX_ROWS or characters > MAX_CHARACTERS:
+            much = f"{MAX_ROWS:,} rows" if len(rows) > MAX_ROWS else f"{MAX_CHARACTERS:,} characters of text"
+            raise EngineError(f"the result has more than {much}; a charge stands", hint="add a LIMIT")
+        if len(page) < PAGE:
+            return rows
 
 
 def _finite(value: object) -> object:

@@ -18,6 +18,7 @@ import duckdb
 import pytest
 
 import dpsql
+from dpsql import postprocess
 from dpsql.cli import main
 from dpsql.engines import duckdb as engine
 from dpsql.engines.duckdb_sources import driver
@@ -186,6 +187,21 @@ def test_ctrl_c_over_noisy_rows(monkeypatch: pytest.MonkeyPatch, words: str, rai
     monkeypatch.setattr(scratch, "_cursor", Cursor)
     with pytest.raises(raised):
         scratch.run(Outer("SELECT 1", None, ("v",), ("INTEGER",)), {})
+    scratch.close()
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "words"), [("MAX_ROWS", 2499, "2,499 rows"), ("MAX_CHARACTERS", 249_999, "249,999 characters")]
+)
+def test_results_that_fill_the_memory(monkeypatch: pytest.MonkeyPatch, limit: str, value: int, words: str) -> None:
+    """They are refused: a process that is killed takes the queries of others with it, which would count as failures."""
+    scratch = Scratch()
+    outer = Outer("SELECT range, repeat('x', 100) FROM range(2500)", None, ("n", "v"), ("BIGINT", "VARCHAR"))
+    monkeypatch.setattr(postprocess, limit, value)
+    with pytest.raises(dpsql.EngineError, match=words):
+        scratch.run(outer, {})
+    monkeypatch.setattr(postprocess, limit, value + 1)
+    assert [row[0] for row in scratch.run(outer, {}).rows] == list(range(2500))
     scratch.close()
 
 
