@@ -32,7 +32,9 @@ class Released:
     columns: dict[str, Column]
 
 
-def released(noisy: NoisyRows, plan: ReleasePlan, *, counts: Literal["clamp", "raw"]) -> Released:
+def released(
+    noisy: NoisyRows, plan: ReleasePlan, *, counts: Literal["clamp", "raw"], level: Fraction = LEVEL
+) -> Released:
     """The keys, numbers and intervals of a release; negative counts as they are (`raw`) or as 0 (`clamp`).
 
     The noisy sums of weighted rows are rounded to whole rows and grains first.
@@ -49,12 +51,12 @@ def released(noisy: NoisyRows, plan: ReleasePlan, *, counts: Literal["clamp", "r
             values = np.maximum(values, 0)
         columns[number_name(index)] = values
         if number.way.interval is not None:
-            low, high = number.way.interval(parts, basis.row_scale, basis.grid, LEVEL)
+            low, high = number.way.interval(parts, basis.row_scale, basis.grid, float(level))
             columns[half_width_name(index)] = np.maximum(np.maximum(values - low, high - values), 0.0)
-    for index, (asked, level) in enumerate(plan.query.intervals):
+    for index, (asked, own) in enumerate(plan.query.intervals):
         number = plan.numbers[asked]
         basis, parts = plan.bases[number.basis], sums[number.basis]
-        ends = number.way.ends(parts, basis.row_scale, basis.grid, float(level))
+        ends = number.way.ends(parts, basis.row_scale, basis.grid, float(own))
         columns |= dict(zip(interval_names(index), ends, strict=True))
     return Released(columns)
 

@@ -51,6 +51,7 @@ from dpsql.errors import (
     Warning,
 )
 from dpsql.policy import load
+from dpsql.privacy.interval import parse_level
 from dpsql.result import Array, Result, ResultColumn, Row, stored_text
 from dpsql.session import Session, open_session, system_user
 
@@ -226,6 +227,7 @@ def connect(
     *,
     analyst: str | None = None,
     epsilon: object = None,
+    level: object = None,
     create_ledger: bool = False,
 ) -> Connection:
     """Connect to the data that a policy file protects.
@@ -233,6 +235,7 @@ def connect(
     config         path of the policy (YAML)
     analyst        who is charged; default: the operating system's user
     epsilon        of each statement that asks for none; default: the policy's. Decimal text, a number
+    level          of half-widths, and of intervals that name none; default: 0.95
     create_ledger  make the ledger if there is none; else its absence is a LedgerError
 
     Raises PolicyError for whatever is wrong in the policy or doesn't fit the data, LedgerError, EngineError,
@@ -243,8 +246,10 @@ def connect(
         name = system_user() if analyst is None else analyst
         if epsilon is not None:
             session.epsilon(epsilon)
+        if level is not None:
+            parse_level(level)
         session.ledger.remaining(name, session.policy.budget)
-        return Connection(session, key, name, epsilon)
+        return Connection(session, key, name, epsilon, level)
     except BaseException:
         _give_back(key)
         raise
@@ -264,9 +269,10 @@ class Connection:
     ProgrammingError = ProgrammingError
     NotSupportedError = NotSupportedError
 
-    def __init__(self, session: Session, key: _Key, analyst: str, epsilon: object) -> None:
+    def __init__(self, session: Session, key: _Key, analyst: str, epsilon: object, level: object = None) -> None:
         self.analyst = analyst
         self.epsilon = epsilon
+        self.level = level
         self._session: Session | None = session
         self._finalizer = weakref.finalize(self, _give_back, key)
 
@@ -321,7 +327,7 @@ class Cursor:
 
     # -- executing
 
-    def execute(self, sql: str, parameters: Parameters = (), *, epsilon: object = None) -> Cursor:
+    def execute(self, sql: str, parameters: Parameters = (), *, epsilon: object = None, level: object = None) -> Cursor:
         """Answer one statement, charging `epsilon` (default: the connection's, else the policy's) unless it is stored.
 
         Returns the cursor. Raises dpsql.Error: refusals before the charge; EngineError, Cancelled and
@@ -333,6 +339,7 @@ class Cursor:
             _text(sql),
             _parameters(parameters),
             epsilon=self._epsilon(epsilon),
+            level=self.connection.level if level is None else level,
             analyst=self.connection.analyst,
         )
         return self

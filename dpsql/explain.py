@@ -145,7 +145,7 @@ def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
     grid = basis.grid
     half_width = per_row = None
     if number.way.half_width is not None:
-        half_width = number.way.half_width(basis.row_scale, grid, LEVEL)
+        half_width = number.way.half_width(basis.row_scale, grid, float(LEVEL))
     elif number.way.interval is not None:
         per_row = _mean_half_width(basis)
     facts: dict[str, Any] = {

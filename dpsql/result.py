@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 Row = tuple[Any, ...]
 Array = npt.NDArray[Any]
-LEVEL = 0.95
+LEVEL = Fraction(95, 100)
 """Of half-widths, and of intervals that name none."""
 
 
@@ -49,7 +49,7 @@ class Privacy:
     epsilon: Fraction
     epsilon_charged: Fraction
     epsilon_left: Fraction | None
-    level: float = LEVEL
+    level: float = float(LEVEL)
     delta_charged: Fraction = Fraction(0)
     threshold: int | None = None
     stored: dt.datetime | None = None

@@ -28,6 +28,7 @@ from dpsql.parse import Format, Parameters, Statement, parse, placeholder_types
 from dpsql.plan import Plan, ReleasePlan, charge_of, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
+from dpsql.privacy.interval import parse_level
 from dpsql.privacy.loss import PrivacyLoss, parse_epsilon
 from dpsql.privacy.noise import NoiseSource, SystemNoise
 from dpsql.query import (
@@ -74,6 +75,7 @@ class Compiled:
     columns: tuple[ResultColumn, ...]
     extra: tuple[tuple[int, int], ...]
     explain: Format | None
+    level: Fraction
 
     @property
     def outer_sql(self) -> str:
@@ -104,18 +106,23 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ answering
 
-    def execute(self, sql: str, parameters: Parameters = (), *, epsilon: object = None, analyst: str) -> Result:
-        """Answer one statement: the only path from exact rows to a caller. Raises dpsql.Error and nothing else."""
+    def execute(
+        self, sql: str, parameters: Parameters = (), *, epsilon: object = None, level: object = None, analyst: str
+    ) -> Result:
+        """Answer one statement: the only path from exact rows to a caller. Raises dpsql.Error and nothing else.
+
+        `level` is that of half-widths, and of intervals that name none (default: 0.95). It changes no noise.
+        """
         try:
-            return self._execute(sql, parameters, epsilon, analyst)
+            return self._execute(sql, parameters, epsilon, level, analyst)
         except Error:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary: no other exception may leave
             raise internal_error(error) from None
 
-    def _execute(self, sql: str, parameters: Parameters, epsilon: object, analyst: str) -> Result:
-        asked = self.epsilon(epsilon)
-        compiled, scratch, version = self._compile(sql, parameters, asked)
+    def _execute(self, sql: str, parameters: Parameters, epsilon: object, level: object, analyst: str) -> Result:
+        asked, shown = self.epsilon(epsilon), _level(level)
+        compiled, scratch, version = self._compile(sql, parameters, asked, shown)
         if compiled.explain is not None:
             return self._explained(compiled, scratch, analyst)
         if not compiled.plan.epsilon:
@@ -130,7 +137,7 @@ class Session:
                 receipt = self._release(sql, run, transaction, analyst) if transaction.version == version else None
             if receipt is not None:
                 return self._result(run, analyst, receipt.loss, receipt.remaining)
-            compiled, scratch, version = self._compile(sql, parameters, asked)  # the data changed meanwhile
+            compiled, scratch, version = self._compile(sql, parameters, asked, shown)  # the data changed meanwhile
         raise EngineError("the data is being changed; nothing was charged", hint="try again")
 
     def _begin(self, compiled: Compiled, scratch: Scratch, analyst: str) -> Run:
@@ -231,7 +238,7 @@ class Session:
             compiled.plan.epsilon,
             charged.epsilon,
             remaining.epsilon,
-            LEVEL,
+            float(compiled.level),
             charged.delta,
             max(thresholds, default=None),
             min(run.stored.values(), default=None),
@@ -262,7 +269,7 @@ class Session:
         cost = self._cost(compiled, scratch, analyst)
         text = self._explanation(compiled, cost, compiled.explain or "text")
         lines = [text] if compiled.explain == "json" else text.splitlines()
-        privacy = Privacy(analyst, compiled.plan.epsilon, Fraction(0), cost.left, LEVEL)
+        privacy = Privacy(analyst, compiled.plan.epsilon, Fraction(0), cost.left, float(compiled.level))
         return Result((ResultColumn("QUERY PLAN", "VARCHAR"),), Values([(line,) for line in lines]), privacy)
 
     def _cost(self, compiled: Compiled, scratch: Scratch, analyst: str) -> Cost:
@@ -299,17 +306,19 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ compiling
 
-    def _compile(self, sql: str, parameters: Parameters, epsilon: Fraction) -> tuple[Compiled, Scratch, str]:
+    def _compile(
+        self, sql: str, parameters: Parameters, epsilon: Fraction, level: Fraction = LEVEL
+    ) -> tuple[Compiled, Scratch, str]:
         policy, scratch, version = self._current()
         today = dt.datetime.now(dt.UTC).date()
-        key = (sql, _hashable(parameters), epsilon, today, version)
+        key = (sql, _hashable(parameters), epsilon, level, today, version)
         with self._lock:
             found = self._plans.get(key)
             if found is not None:
                 self._plans.move_to_end(key)
                 return found, scratch, version
         try:
-            compiled = self._compiled(policy, scratch, sql, parameters, epsilon, today, version)
+            compiled = self._compiled(policy, scratch, sql, parameters, epsilon, level, today, version)
         except RecursionError:  # translated into DuckDB's SQL, a tree can be deeper than what was written
             raise UnsupportedQuery("the statement nests too deep", hint="use fewer levels, or plainer ones") from None
         with self._lock:
@@ -325,11 +334,12 @@ class Session:
         sql: str,
         parameters: Parameters,
         epsilon: Fraction,
+        level: Fraction,
         today: dt.date,
         version: str,
     ) -> Compiled:
         statement = parse(sql, dialect=policy.dialect, parameters=parameters, types=_types(policy, self.engine))
-        query = analyze(statement.tree, policy, self._catalogue(), today=today)
+        query = analyze(statement.tree, policy, self._catalogue(), today=today, level=level)
         _check_typed(statement)
         _check_bounds(statement, query)
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
@@ -345,8 +355,8 @@ class Session:
             outer = outer or bound(render(total(tree)))
             constants = {c.name: (c, bound(render(total(c.tree)))) for c in plan.constants}
         visible = len(outer.names) - len(extra)
-        columns = _columns(plan, outer, visible)
-        return Compiled(plan, inner, asked, outer, constants, columns, extra, statement.explain)
+        columns = _columns(plan, outer, visible, level)
+        return Compiled(plan, inner, asked, outer, constants, columns, extra, statement.explain, level)
 
     def _catalogue(self) -> Catalogue:
         """What the engine says of the tables' columns: it refuses where that changes while it is open."""
@@ -410,7 +420,7 @@ class Run:
     def add(self, index: int, noisy: NoisyRows) -> None:
         """Add a release."""
         part = self.compiled.plan.releases[index]
-        self.rows[release_name(index)] = released(noisy, part, counts=self._counts)
+        self.rows[release_name(index)] = released(noisy, part, counts=self._counts, level=self.compiled.level)
 
     def add_stored(self, index: int, answer: Answer) -> None:
         """Add a release that was made before."""
@@ -526,7 +536,11 @@ def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
     return Outer("", None, names, tuple(types[c] for c in columns), columns)
 
 
-def _columns(plan: Plan, outer: Outer, visible: int) -> tuple[ResultColumn, ...]:
+def _level(asked: object) -> Fraction:
+    return LEVEL if asked is None else parse_level(asked)
+
+
+def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[ResultColumn, ...]:
     widths: dict[int, float] = {}
     index = direct_release(plan.outer)
     if index is not None and not plan.outer.args.get("group"):
@@ -535,7 +549,7 @@ def _columns(plan: Plan, outer: Outer, visible: int) -> tuple[ResultColumn, ...]
             planned = release_plan.numbers[number]
             basis = release_plan.bases[planned.basis]
             if planned.way.half_width is not None:
-                widths[position] = planned.way.half_width(basis.row_scale, basis.grid, LEVEL)
+                widths[position] = planned.way.half_width(basis.row_scale, basis.grid, float(level))
     named = zip(outer.names[:visible], outer.types[:visible], strict=True)
     return tuple(ResultColumn(n, t, widths.get(i)) for i, (n, t) in enumerate(named))
 

@@ -129,8 +129,10 @@ class ZeroNoise:
 class OpenSession(Session):
     """A session whose faults come out as they are, not as InternalError."""
 
-    def execute(self, sql: str, parameters: Any = (), *, epsilon: object = None, analyst: str) -> Result:
-        return self._execute(sql, parameters, epsilon, analyst)
+    def execute(
+        self, sql: str, parameters: Any = (), *, epsilon: object = None, level: object = None, analyst: str
+    ) -> Result:
+        return self._execute(sql, parameters, epsilon, level, analyst)
 
 
 @dataclass(slots=True, repr=False)

@@ -127,6 +127,14 @@ def test_csv_with_half_widths(config: str, capsys: pytest.CaptureFixture[str]) -
     assert [row["n"] for row in rows] == ["2", "1", "1"]
 
 
+def test_the_level_of_errors(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT COUNT(*) AS n FROM people"
+    assert main(["query", config, sql, "--level", "0.5"]) == 0
+    assert "± at 50 %" in capsys.readouterr().out
+    assert main(["query", config, sql, "--level", "50"]) != 0
+    assert "hint: write 0.95" in capsys.readouterr().err
+
+
 def test_query_as_json(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     sql = "SELECT name, COUNT(*) AS n, AVG(pay) AS mean FROM people GROUP BY name"
     assert main(["query", config, sql, "--format", "json", "--as", "rich", "--epsilon", "1e5"]) == 0

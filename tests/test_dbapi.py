@@ -272,6 +272,18 @@ def test_privacy_of_an_answer(cursor: dpsql.Cursor) -> None:
     assert str(privacy).startswith("charged ε 0.5, ")
 
 
+def test_level_of_statement_and_connection(folder: Path, kept: dpsql.Connection) -> None:
+    sql = "SELECT COUNT(*) FROM people"
+    with dpsql.connect(folder / "policy.yaml", analyst="alice", epsilon="0.5", level=0.5) as connection:
+        (low,), (high,) = (
+            connection.cursor().execute(sql, level=level).privacy.half_widths for level in (None, "0.99")
+        )
+        assert low < high
+        assert connection.cursor().execute(sql).privacy.level == 0.5
+    with pytest.raises(dpsql.InvalidParameter):
+        dpsql.connect(folder / "policy.yaml", level=2)
+
+
 def test_public_answers_are_free(cursor: dpsql.Cursor) -> None:
     before = _charged(cursor)
     cursor.execute("SELECT COUNT(*) FROM drinks")

@@ -11,7 +11,7 @@ from sqlglot import exp
 from dpsql.aggregates.aggregate import Basis, Grid
 from dpsql.aggregates.avg import AGGREGATE as AVG
 from dpsql.audit.replay import RecordingNoise, record
-from dpsql.errors import Error
+from dpsql.errors import Error, InvalidParameter
 from dpsql.expressions.compiler import Typed
 from dpsql.policy import ColumnType, Kind
 from dpsql.privacy.noise import SystemNoise
@@ -31,6 +31,29 @@ def made(request: pytest.FixtureRequest) -> Bench:
     found = bench(make_policy(grammar.TABLES, dialect=request.param), grammar.TYPES, ZeroNoise())
     found.engine.set_rows("t", [_row(n="4", x="100"), _row(n="6", x="300", k="1")])
     return found
+
+
+def test_a_level_is_that_of_half_widths_and_of_intervals_that_name_none(made: Bench) -> None:
+    sql = "SELECT COUNT(*) AS c, AVG(x) AS m, DP_INTERVAL_HIGH(c) AS a, DP_INTERVAL_HIGH(c, 0.95) AS b FROM t"
+    usual, low, again = (
+        made.session.execute(sql, epsilon=1, level=level, analyst="a") for level in (None, "0.5", 0.95)
+    )
+    assert (usual.privacy.level, low.privacy.level) == (0.95, 0.5)
+    for wide, narrow in zip(usual.columns[:2], low.columns[:2], strict=True):
+        assert (narrow.half_width or narrow.half_widths[0]) < (wide.half_width or wide.half_widths[0])  # type: ignore[index]
+    ((count, _, of_level, named),) = low.rows
+    assert of_level - count == low.columns[0].half_width < named - count == usual.columns[0].half_width
+    assert usual.rows[0][2] == usual.rows[0][3]
+    assert (usual.columns, usual.rows, usual.privacy) == (again.columns, again.rows, again.privacy)
+
+
+@pytest.mark.parametrize("level", [0, 1, "0.999999999999", "x", "", True, float("nan"), None.__class__, -0.5, "9" * 99])
+def test_levels_that_are_refused(made: Bench, level: object) -> None:
+    charged = len(made.ledger.charges)
+    with pytest.raises(InvalidParameter) as refused:
+        made.session.execute("SELECT COUNT(*) FROM t", epsilon=1, level=level, analyst="a")
+    assert refused.value.hint == "write 0.95"
+    assert len(made.ledger.charges) == charged
 
 
 def test_a_level_may_be_a_parameter(made: Bench) -> None:

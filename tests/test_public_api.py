@@ -44,7 +44,7 @@ def test_module_globals() -> None:
 def test_signatures() -> None:
     assert str(inspect.signature(dpsql.connect)) == (
         "(config: 'str | os.PathLike[str]', *, analyst: 'str | None' = None, epsilon: 'object' = None, "
-        "create_ledger: 'bool' = False) -> 'Connection'"
+        "level: 'object' = None, create_ledger: 'bool' = False) -> 'Connection'"
     )
     assert list(inspect.signature(dpsql.laplace_mechanism).parameters) == [
         "query_result",

@@ -10,6 +10,7 @@ Everything is decided from the SQL, the policy and the public tables: no private
 from __future__ import annotations
 
 import datetime as dt
+from fractions import Fraction
 
 from sqlglot import exp
 
@@ -18,14 +19,15 @@ from dpsql.analyze.scopes import Analyzer
 from dpsql.errors import UnsupportedQuery
 from dpsql.policy import Policy
 from dpsql.query import Query, ReleaseQuery
+from dpsql.result import LEVEL
 from dpsql.rows import Catalogue
 
 __all__ = ["analyze"]
 
 
-def analyze(tree: exp.Expr, policy: Policy, catalogue: Catalogue, *, today: dt.date) -> Query:
-    """The releases and the outer query of one statement, or a refusal."""
-    analyzer = Analyzer(policy, catalogue, today, tree, policy.privacy.delta)
+def analyze(tree: exp.Expr, policy: Policy, catalogue: Catalogue, *, today: dt.date, level: Fraction = LEVEL) -> Query:
+    """The releases and the outer query of one statement, or a refusal. `level`: of intervals that name none."""
+    analyzer = Analyzer(policy, catalogue, today, tree, policy.privacy.delta, level)
     relation = analyzer.query(tree, {})
     if isinstance(relation, Private):
         raise analyzer.rows_refused(tree, relation)

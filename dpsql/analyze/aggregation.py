@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpsql import aggregates
-from dpsql.errors import NotReleasable, UnsupportedQuery
+from dpsql.errors import InvalidParameter, NotReleasable, UnsupportedQuery
 from dpsql.expressions import Compiler, Shown, Typed, narrow, position_of, refuse, show
 from dpsql.expressions.literals import TEXT, case_when, cast, func, not_null, paren
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.googlesql import PUBLIC_GROUPS, ReleaseOptions
 from dpsql.names import output_name
 from dpsql.policy import Kind
+from dpsql.privacy.interval import parse_level
 from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.query import (
     MAX_RELEASES,
@@ -48,7 +48,6 @@ from dpsql.analyze.relations import (
     rebuilt,
 )
 from dpsql.analyze.resolution import Scope
-from dpsql.result import LEVEL
 
 MAX_KEYS = 30
 _FINEST = "release the finest GROUP BY in a subquery, and group that: SELECT … SUM(n) FROM (…) AS q GROUP BY ROLLUP (…)"
@@ -58,17 +57,15 @@ MAX_LATERAL_DEPTH = 40
 """Levels that earlier aliases may add to the tree, one within the other."""
 
 
-_LEVEL = re.compile(r"[0-9]{0,2}\.?[0-9]{1,19}(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
-"""As it is written, or as a parameter that is a float: 9.50000000000000000e-01."""
-
-
 def interval_level(node: exp.Expr, argument: exp.Expr) -> Fraction:
     """The level that an interval is asked for: a number between 0 and 1, written out."""
     text = argument.name if isinstance(argument, exp.Literal) and not argument.args.get("is_string") else ""
-    level = Fraction(text) if _LEVEL.fullmatch(text) else Fraction(0)
-    if not Fraction(1, 100) <= level <= 1 - Fraction(1, 10**9):
-        raise refuse(argument, f"the level of {show(node)} must be a number from 0.01 to below 1", "write 0.95")
-    return level
+    try:
+        return parse_level(text)
+    except InvalidParameter:
+        raise refuse(
+            argument, f"the level of {show(node)} must be a number from 0.01 to below 1", "write 0.95"
+        ) from None
 
 
 def aggregate_calls(node: exp.Select) -> Iterator[exp.Expr]:
@@ -435,7 +432,7 @@ class ReleaseBuilder:
         if not 1 <= len(node.expressions) <= 2:
             raise refuse(node, f"{show(node)} needs an alias and perhaps a level", f"write {node.name}(n, 0.95)")
         number = self._call_number(self._interval_of(node, node.expressions[0]))
-        level = interval_level(node, node.expressions[1]) if len(node.expressions) == 2 else Fraction(str(LEVEL))
+        level = interval_level(node, node.expressions[1]) if len(node.expressions) == 2 else self.analyzer.level
         wanted = (number, level)
         if wanted not in self.intervals:
             self.intervals.append(wanted)

@@ -38,6 +38,7 @@ from dpsql.expressions.narrowing import unparenthesised
 from dpsql.names import declared_table, output_name, tables_ending
 from dpsql.policy import Policy
 from dpsql.query import Constant, ReleaseQuery
+from dpsql.result import LEVEL
 from dpsql.rows import Catalogue, free_name, scan
 
 _SELECT_PARTS = frozenset(
@@ -62,6 +63,7 @@ class Analyzer:
     today: dt.date
     root: exp.Expr
     delta: Fraction | None = None
+    level: Fraction = LEVEL
     releases: list[ReleaseQuery] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
     public_tables: set[str] = field(default_factory=set)

@@ -203,6 +203,7 @@ def _output(command: argparse.ArgumentParser) -> None:
 def _query(command: argparse.ArgumentParser) -> None:
     _statement(command)
     command.add_argument("--epsilon", metavar="E", help="the ε of this query (default: the policy's)")
+    command.add_argument("--level", metavar="L", help="of ±, and of intervals that name none (default: 0.95)")
     command.add_argument("--format", choices=FORMATS, default="table", help="default: table")
     command.add_argument("--half-widths", action="store_true",
                          help="add half-widths to csv; the other formats always have them")  # fmt: skip

@@ -29,7 +29,9 @@ def query(arguments: argparse.Namespace) -> int:
                     )
                     output.write(f"{plan}\n")
                     return OK
-            result = session.execute(arguments.sql, given, epsilon=arguments.epsilon, analyst=asker)
+            result = session.execute(
+                arguments.sql, given, epsilon=arguments.epsilon, level=arguments.level, analyst=asker
+            )
         finally:
             session.close()
         text = answer(result, arguments.format, output.style, half_widths=arguments.half_widths)

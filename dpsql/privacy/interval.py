@@ -9,9 +9,16 @@ bounds took away.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+
+from dpsql.errors import InvalidParameter
+
+LOWEST_LEVEL, HIGHEST_LEVEL = Fraction(1, 100), 1 - Fraction(1, 10**9)
+_LEVEL = re.compile(r"[0-9]{0,2}\.?[0-9]{1,19}(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
+"""As it is written, or as a parameter that is a float: 9.50000000000000000e-01."""
 
 MAX_TERMS = 32
 """Laplaces in one sum: the precision that partial fractions need grows with their number."""
@@ -144,6 +151,15 @@ class _Sum:
             power = context.exp(context.divide(context.minus(x), b))
             total = context.add(total, context.multiply(weight, power))
         return total
+
+
+def parse_level(value: object) -> Fraction:
+    """A level of intervals, exact: from decimal text, a decimal, a float or a fraction. Raises InvalidParameter."""
+    text = value.strip() if isinstance(value, str) else str(value)
+    level = Fraction(text) if isinstance(value, Fraction) or _LEVEL.fullmatch(text) else Fraction(0)
+    if not LOWEST_LEVEL <= level <= HIGHEST_LEVEL:
+        raise InvalidParameter("a level is a number from 0.01 to below 1", hint="write 0.95")
+    return level
 
 
 def _miss(level: Fraction | float) -> Fraction:

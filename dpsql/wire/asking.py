@@ -22,7 +22,7 @@ from dpsql.session import Session
 from dpsql.wire import feedback
 from dpsql.wire.catalogue import Catalogue, Reader
 from dpsql.wire.refusals import Refusal
-from dpsql.wire.settings import DRY_RUN, EPSILON, Settings
+from dpsql.wire.settings import DRY_RUN, EPSILON, LEVEL, Settings
 from dpsql.wire.types import oids
 from dpsql.wire.types.columns import Column, columns
 from dpsql.wire.types.inputs import Value
@@ -128,7 +128,9 @@ class Asker:
         explained = compiled.explain is not None
         if not explained and _wants_no_rows(compiled.plan.outer):
             return table(compiled.columns, [])
-        result = self._session.execute(sql, values, epsilon=settings[EPSILON], analyst=self.analyst)
+        result = self._session.execute(
+            sql, values, epsilon=settings[EPSILON], level=settings[LEVEL], analyst=self.analyst
+        )
         return _answered(result, None if explained else feedback.notice(result, self._session.policy.budget))
 
     def _explained(self, sql: str, values: Sequence[Value], settings: Settings) -> Answered:

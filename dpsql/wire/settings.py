@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from dpsql.errors import InvalidParameter
+from dpsql.privacy.interval import parse_level
 from dpsql.wire.refusals import Refusal
 
 SERVER_VERSION = "15.0"
 """PostgreSQL's version whose answers clients get."""
-EPSILON, DRY_RUN, BUDGET = "dpsql.epsilon", "dpsql.dry_run", "dpsql.budget"
+EPSILON, LEVEL, DRY_RUN, BUDGET = "dpsql.epsilon", "dpsql.level", "dpsql.dry_run", "dpsql.budget"
 TIMEOUT, LEVEL_OF_MESSAGES = "statement_timeout", "client_min_messages"
 
 _BOOLEANS = {"on": "on", "true": "on", "yes": "on", "1": "on", "t": "on", "y": "on",
@@ -88,6 +90,15 @@ def _level(name: str, value: str) -> str:
     return value.lower()
 
 
+def _share(name: str, value: str) -> str:
+    """The level of half-widths and intervals."""
+    try:
+        parse_level(value)
+    except InvalidParameter as error:
+        raise Refusal("22023", f"{name}: {error.message}", hint=f"SET {name} = 0.95") from None
+    return value.strip()
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """A setting: its name as SHOW writes it, its value at first, what may be set (None: nothing)."""
@@ -141,6 +152,7 @@ _KNOWN = (
     Known("transaction_read_only", "on", _boolean),
     Known("xmloption", "content"),
     Known(EPSILON, ""),
+    Known(LEVEL, "0.95", _share),
     Known(DRY_RUN, "off", _boolean),
 )
 KNOWN: Mapping[str, Known] = MappingProxyType({known.shown.lower(): known for known in _KNOWN})
@@ -151,7 +163,7 @@ LONGEST = 1_000
 
 def _known(name: str) -> Known:
     if name not in KNOWN:
-        meant = "dpsql.epsilon, dpsql.dry_run" if name.startswith("dpsql.") else None
+        meant = "dpsql.epsilon, dpsql.level, dpsql.dry_run" if name.startswith("dpsql.") else None
         raise Refusal("42704", f'there is no setting "{name[:80]}"', hint=meant and f"dpsql's settings are {meant}")
     return KNOWN[name]
 

@@ -501,6 +501,19 @@ def test_any_requests_are_answered(session: Session, catalogue: Catalogue, reque
     assert client.rows("SELECT 1") == [("1",)]
 
 
+def test_a_session_s_level(tmp_path: Path) -> None:
+    with opened(tmp_path, extra="") as session:
+        client = connect(session, options="-c dpsql.level=0.5")
+        low = str(client.query("SELECT COUNT(*) AS n FROM visits"))
+        client.query("SET dpsql.level = 0.95")
+        usual = str(client.query("SELECT COUNT(*) AS n FROM visits"))
+        assert "± at 50 %: n " in low and "± at 95 %: n " in usual
+        for wrong in ("0", "1", "x", "95"):
+            (error,) = errors(client.query(f"SET dpsql.level = '{wrong}'"))
+            assert (error.sqlstate, error.hint) == ("22023", "SET dpsql.level = 0.95")
+        assert client.rows("SHOW dpsql.level") == [("0.95",)]
+
+
 def test_a_session_s_epsilon(tmp_path: Path) -> None:
     with opened(tmp_path, extra="") as session:
         client = connect(session, options="-c dpsql.epsilon=0.5")
@@ -516,4 +529,4 @@ def test_a_session_s_epsilon(tmp_path: Path) -> None:
             with pytest.raises(Farewell):
                 connect(session, **{"dpsql.epsilon": wrong})
         assert client.rows("SHOW dpsql.epsilon") == [("0.5",)]
-        assert "dpsql.epsilon, dpsql.dry_run" in str(errors(client.query("SET dpsql.epsilom = 1"))[0].hint)
+        assert "dpsql.epsilon, dpsql.level, dpsql.dry_run" in str(errors(client.query("SET dpsql.epsilom = 1"))[0].hint)
