@@ -307,7 +307,9 @@ def test_the_day_is_part_of_the_question(folder: Path) -> None:
         policy, scratch, version = session._current()
 
         def question(sql: str, day: int) -> Question:
-            compiled = session._compiled(policy, scratch, sql, (), Fraction(1), Fraction(1, 2), dt.date(2020, 5, day), version)
+            compiled = session._compiled(
+                policy, scratch, sql, (), Fraction(1), Fraction(1, 2), dt.date(2020, 5, day), version
+            )
             return compiled.questions[0]
 
         inside = "SELECT COUNT(*) FROM people WHERE born < CURRENT_DATE"

@@ -56,6 +56,7 @@ def test_signatures() -> None:
         "sql",
         "parameters",
         "epsilon",
+        "level",
     ]
     for name in ("fetchnumpy", "df", "pl", "arrow"):
         method = inspect.signature(getattr(dpsql.Cursor, name))
