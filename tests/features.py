@@ -106,7 +106,6 @@ def required() -> frozenset[Feature]:
     found |= {("group key", kind.value) for kind in Kind} | {("group key", "NULL")}
     found |= {("function over noisy numbers", name) for name in outer.FUNCTIONS}
     found |= {("node over noisy numbers", name) for name in _names(outer._NODES)}
-    found |= {("basis", basis.name) for basis in Basis}
     found |= {("SELECT part", part) for part in scopes._SELECT_PARTS}
     found |= {("clause", clause.strip()) for line in CLAUSES.splitlines() for clause in line.split("|") if line.strip()}
     return frozenset(found - set(NEVER) - set(ELSEWHERE))
@@ -222,7 +221,8 @@ def of_bases(release: ReleasePlan) -> Iterator[Feature]:
 def required_of_units() -> frozenset[Feature]:
     """What only rows of units have, and private keys."""
     names = ("units", "distinct values of units", "a private key", "several private keys")
-    return required_forms() | {(UNITS, name) for name in (*names, "private keys beside public ones")}
+    bases = {("basis", basis.name) for basis in Basis}
+    return required_forms() | bases | {(UNITS, name) for name in (*names, "private keys beside public ones")}
 
 
 def required_forms() -> frozenset[Feature]:
