@@ -26,14 +26,25 @@ def context(certificate: Path, key: Path, place: str) -> ssl.SSLContext:
     made.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_CIPHER_SERVER_PREFERENCE
     made.set_alpn_protocols([PROTOCOL])
     try:
+        for file in (certificate, key):
+            file.open("rb").close()
         made.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or "not PEM"
         raise PolicyError(
-            f"{place}: server.tls can't be used: {str(reason).replace('_', ' ').lower()}",
+            f"{place}: server.tls can't be used: {_reason(error, certificate, key)}",
             hint="certificate and key are files in PEM format that belong together; the key has no passphrase",
         ) from None
     return made
+
+
+def _reason(error: OSError | ValueError, certificate: Path, key: Path) -> str:
+    """What is wrong with the files. OpenSSL has no words for one that holds something else than it should."""
+    if isinstance(error, ssl.SSLError):
+        known = (error.reason or "").replace("_", " ").lower()
+        return known or f"{certificate.name} holds no certificate, or {key.name} no private key"
+    if isinstance(error, OSError):
+        return f"{Path(error.filename or certificate).name}: {(error.strerror or 'it can not be read').lower()}"
+    return str(error)
 
 
 def _no_password() -> str:

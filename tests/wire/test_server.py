@@ -351,8 +351,14 @@ def test_certificates_that_cannot_be_used(session: Session, certificate: tuple[P
     other = certify(tmp_path)
     nothing = tmp_path / "nothing.pem"
     nothing.write_text("nothing")
-    for pair in ((certificate[0], other[1]), (nothing, nothing), (tmp_path / "gone", tmp_path / "gone")):
-        with pytest.raises(PolicyError, match=r"server\.tls can't be used: "):
+    certificate_name = certificate[0].name
+    for pair, reason in (
+        ((certificate[0], other[1]), "key values mismatch"),
+        ((nothing, nothing), r"nothing\.pem holds no certificate, or nothing\.pem no private key"),
+        ((certificate[0], certificate[0]), f"{certificate_name} holds no certificate, or {certificate_name} no"),
+        ((certificate[0], tmp_path / "gone"), "gone: no such file or directory"),
+    ):
+        with pytest.raises(PolicyError, match=rf"server\.tls can't be used: {reason}"):
             server.Server(session, Settings(certificate=pair[0], key=pair[1]))
 
 
