@@ -68,7 +68,7 @@ def test_users_log_in_with_passwords(tmp_path: Path) -> None:
             "server: {tls: {certificate: gone.crt, key: gone.key}}\n",
             True,
             3,
-            "policy.yaml:LINE: server.tls can't be used: no such file",
+            "policy.yaml:LINE: server.tls can't be used: gone.crt: no such file",
         ),
         ("server: {listen: 127.0.0.1, port: 1}\n", True, 6, "can't listen on 127.0.0.1, port 1"),
     ],
@@ -124,7 +124,10 @@ def test_a_password_that_is_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: p
         given = iter(answers)
         monkeypatch.setattr("getpass.getpass", lambda _, given=given: next(given))
         assert main(["password"]) == code
+    monkeypatch.setattr("getpass.getpass", lambda _: input())  # Ctrl-D
+    assert main(["password"]) == 2
     shown = capsys.readouterr()
+    assert "internal error" not in shown.err and shown.err.count("there is no password") == 2
     assert "the passwords differ" in shown.err and "there is no password" in shown.err
     assert verifier(shown.out.strip()) is not None and "pencil" not in shown.out + shown.err
 
@@ -135,10 +138,16 @@ def test_passwords_that_cannot_be(monkeypatch: pytest.MonkeyPatch, text: str) ->
     assert main(["password"]) == 2
 
 
+def test_a_password_that_is_no_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe\n"), encoding="utf-8"))
+    assert main(["password"]) == 2
+    assert "not UTF-8" in capsys.readouterr().err
+
+
 def test_check_looks_at_the_certificate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, extra="server:\n  port: 5433\n  tls: {certificate: server.crt, key: server.key}\n")
     assert main(["check", str(path)]) == 3
     where = f"policy.yaml:{_line(path, 'tls:')}: "
-    assert f"{where}server.tls can't be used: no such file or directory" in capsys.readouterr().err
+    assert f"{where}server.tls can't be used: server.crt: no such file or directory" in capsys.readouterr().err
     certify(tmp_path)
     assert main(["check", str(path)]) == 0

@@ -21,15 +21,27 @@ def password(arguments: argparse.Namespace) -> int:
 
 
 def _asked() -> str:
-    if sys.stdin is not None and sys.stdin.isatty():
-        given = getpass.getpass("password: ")
-        if given != getpass.getpass("again: "):
-            raise Usage("the passwords differ", "write the same one twice")
-    else:
-        line = sys.stdin.readline(_LONGEST + 1) if sys.stdin is not None else ""
-        given = line.removesuffix("\n").removesuffix("\r")
+    try:
+        given = _typed() if sys.stdin is not None and sys.stdin.isatty() else _first_line()
+    except EOFError:
+        given = ""
+    except UnicodeDecodeError:
+        raise Usage("the password is not UTF-8 text", "choose another one, or write it in UTF-8") from None
     if not given:
         raise Usage("there is no password", "write one, or give it on standard input: dpsql password < file")
     if len(given) > _LONGEST or "\0" in given:
         raise Usage(f"the password is longer than {_LONGEST} characters, or holds a NUL", "choose another one")
     return given
+
+
+def _typed() -> str:
+    """Asked for twice. Raises EOFError where input ends (Ctrl-D)."""
+    given = getpass.getpass("password: ")
+    if given and given != getpass.getpass("again: "):
+        raise Usage("the passwords differ", "write the same one twice")
+    return given
+
+
+def _first_line() -> str:
+    line = sys.stdin.readline(_LONGEST + 1) if sys.stdin is not None else ""
+    return line.removesuffix("\n").removesuffix("\r")
