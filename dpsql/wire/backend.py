@@ -25,7 +25,7 @@ from dpsql.wire.codec import encode
 from dpsql.wire.commands import command
 from dpsql.wire.copying import Form
 from dpsql.wire.refusals import Farewell, Refusal, response
-from dpsql.wire.settings import BUDGET, EPSILON, KNOWN, LEVEL_OF_MESSAGES, at_first
+from dpsql.wire.settings import BUDGET, EPSILON, KNOWN, LEVEL_OF_MESSAGES, at_first, known_setting
 from dpsql.wire.transaction import Transaction
 from dpsql.wire.types import inputs, oids
 from dpsql.wire.types.rows import data_rows
@@ -518,9 +518,7 @@ def _show_heads(name: str | None) -> tuple[Described, ...]:
         return tuple(Described(head, oids.TEXT) for head in ("name", "setting", "description"))
     if name == BUDGET:
         return (Described(BUDGET, oids.TEXT),)
-    if name not in KNOWN:
-        raise Refusal("42704", f'there is no setting "{name[:80]}"')
-    return (Described(KNOWN[name].shown, oids.TEXT),)
+    return (Described(known_setting(name).shown, oids.TEXT),)
 
 
 def _no_statement(name: str) -> Refusal:

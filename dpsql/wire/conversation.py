@@ -21,7 +21,7 @@ from dpsql.wire.refusals import Farewell
 
 READING_SECONDS = 300.0
 """What a client gets to read some 64 kB: one that reads nothing keeps no answer in memory for ever."""
-STANDS = "a charge that was made stands"
+STANDS = "a charge that was made stands: SELECT * FROM dpsql.charges shows it"
 
 
 class Conversation:

@@ -161,10 +161,13 @@ LONGEST = 1_000
 """Characters of a value."""
 
 
-def _known(name: str) -> Known:
+def known_setting(name: str) -> Known:
+    """The setting of a name in lower case. Raises Refusal."""
     if name not in KNOWN:
-        meant = "dpsql.epsilon, dpsql.level, dpsql.dry_run" if name.startswith("dpsql.") else None
-        raise Refusal("42704", f'there is no setting "{name[:80]}"', hint=meant and f"dpsql's settings are {meant}")
+        own = "dpsql's settings are dpsql.epsilon, dpsql.level, dpsql.dry_run"
+        other = "SHOW ALL lists the settings, SELECT * FROM dpsql.tables the tables"
+        hint = own if name.startswith("dpsql.") else other
+        raise Refusal("42704", f'there is no setting "{name[:80]}"', hint=hint)
     return KNOWN[name]
 
 
@@ -180,12 +183,12 @@ class Settings:
 
     def show(self, name: str) -> tuple[str, str]:
         """Its name and value as SHOW gives them. Raises Refusal."""
-        known = _known(name)
+        known = known_setting(name)
         return known.shown, self.values[name]
 
     def with_value(self, name: str, value: str | None) -> Settings:
         """With one of them set; None: as it was at first. Raises Refusal."""
-        known = _known(name)
+        known = known_setting(name)
         if known.check is None:
             raise Refusal("55P02", f'the setting "{known.shown}" can\'t be changed')
         if value is not None and len(value) > LONGEST:
