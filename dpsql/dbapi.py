@@ -37,6 +37,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from dpsql import errors, frames, notebook
+from dpsql.display import charged_text
 from dpsql.errors import (
     DatabaseError,
     DataError,
@@ -52,7 +53,7 @@ from dpsql.errors import (
 )
 from dpsql.policy import load
 from dpsql.privacy.interval import parse_level
-from dpsql.result import Array, Result, ResultColumn, Row, stored_text
+from dpsql.result import Array, Result, ResultColumn, Row
 from dpsql.session import Session, open_session, system_user
 
 if TYPE_CHECKING:
@@ -157,9 +158,7 @@ class CursorPrivacy:
 
     def __str__(self) -> str:
         left = "no limit" if self.epsilon_left is None else f"{float(self.epsilon_left):.9g} left"
-        delta = f" and δ {float(self.delta_charged):.9g}" if self.delta_charged else ""
-        stored = "" if self.stored is None else f" ({stored_text(self.stored, self.epsilon_charged)})"
-        return f"charged ε {float(self.epsilon_charged):.9g}{delta}{stored}, {left}"
+        return f"{charged_text(self.epsilon_charged, self.delta_charged, self.stored)}, {left}"
 
 
 def _privacy(result: Result) -> CursorPrivacy:

@@ -11,7 +11,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from dpsql.result import Result, ResultColumn
+from dpsql.privacy.loss import DELTA_PLACES, decimal_text
+from dpsql.result import Result, ResultColumn, stored_text
 
 _NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BIGNUM|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)", re.IGNORECASE)
 _DIGITS = 6
@@ -139,3 +140,13 @@ def json_value(value: Any) -> Any:
 def json_number(value: Fraction) -> int | float:
     """A fraction as a JSON number."""
     return int(value) if value.denominator == 1 else float(value)
+
+
+def charged_text(epsilon: Fraction, delta: Fraction, stored: dt.datetime | None) -> str:
+    """`charged ε 0.5`; `charged ε 0.5 and δ 0.000001`; `nothing charged (stored …)`. In the same words everywhere."""
+    charged = f"charged ε {decimal_text(epsilon)}" if epsilon else "nothing charged"
+    if delta:
+        charged += f" and δ {decimal_text(delta, DELTA_PLACES)}"
+    if stored is not None:
+        charged += f" ({stored_text(stored, epsilon)})"
+    return charged

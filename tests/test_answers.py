@@ -560,7 +560,7 @@ def test_explain_says_what_is_stored(folder: Path, capsys: pytest.CaptureFixture
         assert any("costs nothing" in row[0] for row in cursor.fetchall())
         cursor.execute(COUNT)
         assert cursor.privacy.stored is not None and cursor.privacy.stored.tzinfo is dt.UTC
-        assert str(cursor.privacy).startswith("charged ε 0 (stored 20") and str(cursor.privacy).endswith(
+        assert str(cursor.privacy).startswith("nothing charged (stored 20") and str(cursor.privacy).endswith(
             " UTC), 89 left"
         )
         assert cursor.df().attrs["privacy"]["stored"].endswith("+00:00")

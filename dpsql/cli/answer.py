@@ -7,10 +7,10 @@ import io
 import json
 from typing import Any, Literal
 
-from dpsql.display import cells, has_error, is_number, json_number, json_value, plain
+from dpsql.display import cells, charged_text, has_error, is_number, json_number, json_value, plain
 from dpsql.display import half_widths as half_widths_of
-from dpsql.privacy.loss import DELTA_PLACES, decimal_text
-from dpsql.result import Privacy, Result, ResultColumn, stored_text
+from dpsql.privacy.loss import decimal_text
+from dpsql.result import Privacy, Result, ResultColumn
 from dpsql.table import Head, Style, table
 
 Format = Literal["table", "csv", "json", "markdown"]
@@ -32,13 +32,8 @@ def answer(result: Result, form: Format, style: Style, *, half_widths: bool = Fa
 
 def cost(privacy: Privacy) -> str:
     """`charged ε 0.5, 3.5 left`; `charged ε 0.5 and δ 0.000001, 3.5 left`; `nothing charged (stored …), 3.5 left`."""
-    charged = f"charged ε {decimal_text(privacy.epsilon_charged)}" if privacy.epsilon_charged else "nothing charged"
-    if privacy.delta_charged:
-        charged += f" and δ {decimal_text(privacy.delta_charged, DELTA_PLACES)}"
-    if privacy.stored is not None:
-        charged += f" ({stored_text(privacy.stored, privacy.epsilon_charged)})"
     left = "no limit" if privacy.epsilon_left is None else f"{decimal_text(privacy.epsilon_left)} left"
-    return f"{charged}, {left}"
+    return f"{charged_text(privacy.epsilon_charged, privacy.delta_charged, privacy.stored)}, {left}"
 
 
 def selection_note(result: Result) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dpsql.display import charged_text
 from dpsql.explain import plain
 from dpsql.ledger import Remaining
 from dpsql.policy import Budget, Limit
 from dpsql.privacy.loss import decimal_text
-from dpsql.result import Result, ResultColumn, stored_text
+from dpsql.result import Result, ResultColumn
 
 _PERIODS = {"day": " today", "week": " this week", "month": " this month", None: ""}
 MOST_NUMBERS = 8
@@ -22,11 +23,7 @@ def notice(result: Result, budget: Budget) -> str | None:
     privacy = result.privacy
     if not privacy.epsilon:
         return None
-    cost = f"charged ε {decimal_text(privacy.epsilon_charged)}" if privacy.epsilon_charged else "charged nothing"
-    if privacy.delta_charged:
-        cost += f" and δ {float(privacy.delta_charged):.9g}"
-    if privacy.stored is not None:
-        cost += f" ({stored_text(privacy.stored, privacy.epsilon_charged)})"
+    cost = charged_text(privacy.epsilon_charged, privacy.delta_charged, privacy.stored)
     exact = _half_widths(result)
     level = f"± at {float(Fraction(str(privacy.level)) * 100):g} %: {exact}" if exact else ""
     return "; ".join(filter(None, (f"{cost}, {left(privacy.analyst, privacy.epsilon_left, budget)}", level)))

@@ -355,7 +355,7 @@ def test_a_statement_that_is_sent_twice_is_charged_once(storing: Session) -> Non
         found.append(rows(asking.send(m.Parse("", sql), m.Bind("", ""), m.Execute(""), m.Sync())))
     assert len({tuple(answer) for answer in found}) == 1 and charges(storing) == 1
     notices = [r.message for r in asking.query(COUNTS) if isinstance(r, m.NoticeResponse)]
-    assert notices[0].startswith("charged nothing (stored ")
+    assert notices[0].startswith("nothing charged (stored ")
 
 
 def test_a_query_and_its_copy_are_charged_once(storing: Session) -> None:
