@@ -110,6 +110,7 @@ def test_the_text_says_everything() -> None:
         other,
         "  customer: 100 % of ε 1\n    SELECT c_mktsegment, COUNT(*)\n    FROM customer\n    GROUP BY c_mktsegment\n",
         "| customer | AVG(c_acctbal) |  95 % | 1,849 |    2,000 |",
+        "| often enough |",
         "|    3 | SELECT COUNT(*) FROM orders |    20 | 100 % of ε 1 | held ",
         "|    7 | SELECT MAX(x) FROM orders   |     0 |              | refused: the aggregate MAX(x) isn't supported |",
         "advice: config/tpch.yaml:9: one query may ask for ε 11\nhint: write max_epsilon: 4\n",

@@ -111,7 +111,7 @@ def _rows(budget: Budget, ledger: Ledger | None, totals: Totals, only: str | Non
         left = "locked" if locked else _left(ledger, name, budget)
         yield _Row(name, limit, totals.analysts.get(name, _NOTHING), left)
     if "*" in budget.analysts:
-        yield _Row("(each other)", others, None, "")
+        yield _Row("(anyone else)", others, None, "")
 
 
 def _left(ledger: Ledger | None, analyst: str, budget: Budget) -> str:

@@ -131,10 +131,10 @@ def _coverage(audit: Audit) -> Iterator[Markup]:
         "Each point is a share of all draws; the tick is the level, the band what chance leaves around it but for one "
         "in a million. To the right of the band is no fault: noise comes in whole steps.",
     )
-    heads = ("table", "aggregate", "#level", "#held", "#of draws", "#at least, but for chance", "")
+    heads = ("table", "aggregate", "#level", "#held", "#of draws", "#at least, but for chance", "verdict")
     rows = [
         (name, each.aggregate, words.level(each), f"{each.inside:,}", f"{each.draws:,}", f"{each.band[0]:,}",
-         "" if each.held else "too seldom")
+         words.often(each))
         for name, each in found
     ]  # fmt: skip
     yield _table("The same in numbers", heads, rows)

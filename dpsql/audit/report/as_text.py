@@ -53,8 +53,8 @@ def _sql(sql: str) -> str:
 
 def _tables(tables: Sequence[TableAudit], style: Style) -> str:
     heads = [
-        Head("table"), Head("unit"), Head("bounds"), Head("keys"), Head("cases", True), Head("refused", True),
-        Head("tightest", True), Head("held"),
+        Head("table"), Head("unit"), Head("contribution bounds"), Head("declared keys"), Head("cases", True),
+        Head("refused", True), Head("tightest", True), Head("held"),
     ]  # fmt: skip
     rows = [
         [
@@ -69,12 +69,12 @@ def _tables(tables: Sequence[TableAudit], style: Style) -> str:
 def _coverage(tables: Sequence[TableAudit], style: Style) -> str:
     heads = [
         Head("table"), Head("aggregate"), Head("level", True), Head("held", True), Head("of draws", True),
-        Head("at least, but for chance", True), Head(""),
+        Head("at least, but for chance", True), Head("verdict"),
     ]  # fmt: skip
     rows = [
         [
             each.name, coverage.aggregate, words.level(coverage), f"{coverage.inside:,}", f"{coverage.draws:,}",
-            f"{coverage.band[0]:,}", "" if coverage.held else "too seldom",
+            f"{coverage.band[0]:,}", words.often(coverage),
         ]
         for each in tables
         for coverage in each.coverage

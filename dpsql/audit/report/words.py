@@ -124,6 +124,11 @@ def covered(coverage: Coverage) -> str:
     return f"{coverage.share * 100:.1f} % of {coverage.draws:,}"
 
 
+def often(coverage: Coverage) -> str:
+    """Whether the intervals held the number as often as they should."""
+    return "often enough" if coverage.held else "too seldom"
+
+
 def level(coverage: Coverage) -> str:
     return f"{coverage.level * 100:g} %"
 
