@@ -123,8 +123,7 @@ def split(sql: str, *, dialect: str) -> list[tuple[int, int]]:
 def _read(sql: str, dialect: str, types: ColumnTypes) -> _Read:
     if not sql.isprintable() and any("\ud800" <= c <= "\udfff" for c in sql):
         raise ParseError("the statement holds half a character (a lone surrogate)", hint="send valid Unicode text")
-    if len(sql) > MAX_CHARACTERS:
-        raise ParseError(f"the statement has {len(sql)} characters; at most {MAX_CHARACTERS} are allowed")
+    _check_length(sql)
     tokens, explain, offset = _take_explain(_tokens(sql, dialect), sql, dialect)
     _check_nesting(tokens)
     per_group = bounds_per_group(tokens, offset)
@@ -141,6 +140,14 @@ def _read(sql: str, dialect: str, types: ColumnTypes) -> _Read:
     tree = _known_names(tree, sql[offset:])
     tree = join_names(tree, types) if "." in sql else tree
     return _Read(_balanced(tree), tokens, offset, explain, options, per_group)
+
+
+def trees(sql: str, dialect: str) -> list[exp.Expr]:
+    """The statements of a text by their grammar alone, under the limits of `parse`. Raises ParseError."""
+    _check_length(sql)
+    tokens = _tokens(sql, dialect)
+    _check_nesting(tokens)
+    return [tree for tree in _trees(tokens, sql, dialect) if tree is not None]
 
 
 def statements(text: str, dialect: str) -> tuple[tuple[int, str], ...]:
@@ -162,6 +169,11 @@ def statements(text: str, dialect: str) -> tuple[tuple[int, str], ...]:
 
 
 # ---------------------------------------------------------------------------------------------- tokens
+
+
+def _check_length(sql: str) -> None:
+    if len(sql) > MAX_CHARACTERS:
+        raise ParseError(f"the statement has {len(sql)} characters; at most {MAX_CHARACTERS} are allowed")
 
 
 def _tokens(sql: str, dialect: str) -> list[Token]:

@@ -17,14 +17,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from dpsql.columns import Released
+from dpsql.errors import ParseError
 from dpsql.ledger import Ledger
 from dpsql.names import declared_table, output_name
-from dpsql.parse import Parameters, parse, placeholder_types
+from dpsql.parse import Parameters, parse, placeholder_types, trees
 from dpsql.policy import Column, Key, Policy, Table, Unit
 from dpsql.postprocess import Outer, Scratch
 from dpsql.result import Privacy, Result, ResultColumn
@@ -36,7 +35,7 @@ from dpsql.wire.settings import SERVER_VERSION, Settings
 VERSION = f"PostgreSQL {SERVER_VERSION} (dpsql)"
 MOST_CHARGES = 10_000
 """Newest charges that dpsql.charges shows."""
-_PREFIX = "_dpsql_catalogue_"
+_PREFIX, _WITH = "_dpsql_catalogue_", "_dpsql_with_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +91,11 @@ class Catalogue:
         if not any(word in lowered for word in _WORDS):
             return False
         try:
-            trees = sqlglot.parse(sql, read="postgres")
-        except (SqlglotError, RecursionError):
+            found = trees(sql, "postgres")
+        except ParseError:
             return False
         named: set[str] = set()
-        for tree in trees:
-            if tree is None:
-                continue
+        for tree in found:
             inner = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
             tables = (t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier))
             named |= {".".join(p.name for p in t.parts).lower() for t in tables} - inner
@@ -106,7 +103,7 @@ class Catalogue:
             return False
         if named:
             return all(name.startswith(_SCHEMAS) for name in named)
-        return any(_function(node) is not None for tree in trees if tree for node in tree.walk())
+        return any(_function(node) is not None for tree in found for node in tree.walk())
 
     def parameter_types(self, sql: str) -> tuple[str | None, ...]:
         """The SQL type that a statement wants of each of its parameters, None where any would do."""
@@ -130,17 +127,21 @@ class Catalogue:
         tree = self._known(statement.tree, reader)
         used: dict[str, Released] = {}
         inner = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        for cte in tree.find_all(exp.CTE):
+            cte.args["alias"].this.replace(_inner(cte.alias))
         for table in list(tree.find_all(exp.Table)):
             name = table.name.lower()
+            shown = name.removeprefix("dpsql.")
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(shown, quoted=True)))
             if name in inner and not table.db:
+                table.this.replace(_inner(name))
                 continue
             if name not in _TABLES:
                 raise Refusal(
                     "42P01", f"the catalogue has no table {name}", hint=f"there are {', '.join(_TABLES)}",
                 )  # fmt: skip
-            registered = _PREFIX + name.removeprefix("dpsql.")
-            if not table.alias:
-                table.set("alias", exp.TableAlias(this=exp.to_identifier(name.removeprefix("dpsql."), quoted=True)))
+            registered = _PREFIX + shown
             table.this.set("this", registered)
             used.setdefault(registered, self._rows(name, reader))
         text = render(total(without_clock(tree, dt.datetime.now(dt.UTC).date())))
@@ -194,6 +195,13 @@ class Catalogue:
         return [
             (c.number, c.time.replace(tzinfo=None), float(c.loss.epsilon), float(c.loss.delta), c.query) for c in newest
         ]
+
+
+def _inner(name: str) -> exp.Identifier:
+    """The name in the engine of what WITH names: nothing else there begins so. Where the WITH is out of reach, the name
+    is unknown, and not the engine's own table nor what was put there for another analyst.
+    """
+    return exp.to_identifier(f"{_WITH}{name.lower()}", quoted=True)
 
 
 def _float(number: Fraction | None) -> float | None:

@@ -146,3 +146,35 @@ def test_what_names_a_table_of_the_policy_goes_to_the_session(session: Session, 
 def test_the_catalogue_s_engine_reads_nothing_else(session: Session, call: str) -> None:
     for sql in (f"SELECT {call}, version()", f"SELECT * FROM {call}, dpsql.budget"):
         assert errors(connect(session).query(sql)), sql
+
+
+@pytest.mark.parametrize("name", ["_dpsql_catalogue_charges", "duckdb_tables", "sqlite_master", "duckdb_views"])
+def test_a_with_that_is_out_of_reach_names_nothing_of_the_engine(session: Session, name: str) -> None:
+    """All statements here run in one thread, whose cursor keeps what the one before it has read."""
+    catalogue = Catalogue(session.policy, session.ledger)
+    carol, bob = connect(session, "carol", catalogue), connect(session, "bob", catalogue)
+    carol.rows(COUNT)
+    assert carol.rows("SELECT query FROM dpsql.charges")
+    (error,) = errors(bob.query(f"SELECT * FROM {name}, (WITH {name} AS (SELECT 1) SELECT version() AS v) AS t"))
+    assert error.sqlstate == "0A000"
+    assert name not in error.message
+    catalogue.close()
+
+
+def test_names_of_with(session: Session) -> None:
+    client = connect(session)
+    own = "WITH charges AS (SELECT name FROM dpsql.tables), More AS (SELECT charges.name FROM charges)"
+    assert client.rows(f"{own} SELECT more.name FROM more ORDER BY name") == [("codes",), ("visits",)]
+    inner = "SELECT t.x FROM (WITH budget AS (SELECT name AS x FROM dpsql.tables) SELECT * FROM budget) AS t"
+    assert client.rows(f"{inner}, dpsql.budget ORDER BY x") == [("codes",), ("visits",)]
+
+
+def test_what_would_make_the_parser_guess_is_not_parsed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def parsed(*arguments: object, **options: object) -> None:
+        pytest.fail("the statement was parsed")
+
+    monkeypatch.setattr("sqlglot.parser.Parser.parse", parsed)
+    catalogue = Catalogue(session.policy, session.ledger)
+    assert not catalogue.answers("SELECT version() FROM a" + " LEFT JOIN b" * 30)
+    assert not catalogue.answers("SELECT version(), '" + "a" * 100_000 + "'")
+    catalogue.close()
