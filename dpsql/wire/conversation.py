@@ -98,9 +98,13 @@ class Conversation:
             raise Gone from None
 
     async def _answer(self, steps: Steps) -> None:
+        """Answer a request. After each of its parts others get their turn: nothing else waits where a client sends
+        faster than it is answered.
+        """
         result: Any = None
         failed: Exception | None = None
         while True:
+            await asyncio.sleep(0)
             try:
                 step = steps.send(result) if failed is None else steps.throw(failed)
             except StopIteration:

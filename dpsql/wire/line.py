@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import ssl
 
@@ -11,6 +10,10 @@ from dpsql.wire.tls import Tls
 
 AT_ONCE = 1 << 16
 """Bytes that are read, or gathered before they are sent."""
+
+
+CLOSING_SECONDS = 5.0
+"""What a client gets to take what is on its way to it, once the connection ends."""
 
 
 class Gone(Exception):
@@ -57,10 +60,15 @@ class Line:
         await self._send(data if self._tls is None else self._tls.send(data))
 
     async def close(self) -> None:
-        """Let the socket go."""
+        """Let the socket go, and what the client doesn't take in time."""
         self._writer.close()
-        with contextlib.suppress(OSError):
-            await self._writer.wait_closed()
+        try:
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self._writer.transport.abort()
+        except OSError:
+            pass
 
     async def _received(self) -> bytes:
         try:

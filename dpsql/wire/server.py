@@ -107,8 +107,8 @@ class Server:
         except Exception as error:  # noqa: BLE001 - the boundary: a connection ends, the server doesn't
             logging.getLogger("dpsql").error("a connection failed: %s", type(error).__name__)
         finally:
-            self._tasks.discard(task)
             await line.close()
+            self._tasks.discard(task)
 
     async def _talk(self, line: Line) -> None:
         if self._logging_in >= LOGGING_IN or self._ending:

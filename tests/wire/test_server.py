@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +26,12 @@ from dpsql.errors import OperationalError, PolicyError
 from dpsql.passwords import make_verifier
 from dpsql.policy import Server as Settings
 from dpsql.session import Session, system_user
+from dpsql.wire import connection as login
 from dpsql.wire import conversation, messages, server
+from dpsql.wire import line as lines
+from dpsql.wire.asking import Asker
+from dpsql.wire.backend import Backend
+from dpsql.wire.catalogue import Catalogue
 from tests.wire import client as wire
 from tests.wire.clinic import charges, opened
 from tests.wire.live import Running, certify, serving
@@ -497,6 +503,7 @@ def test_stopping_lets_statements_end_and_says_goodbye(session: Session, monkeyp
 
 def test_a_client_that_reads_nothing_is_left(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "READING_SECONDS", 0.3)
+    monkeypatch.setattr(lines, "CLOSING_SECONDS", 0.3)
     many = f"SELECT a.code + k.code AS x FROM {', '.join(f'codes {name}' for name in 'abcdefghijk')}"
     with raw(running) as line:
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -504,9 +511,47 @@ def test_a_client_that_reads_nothing_is_left(running: Running, monkeypatch: pyte
         until(line, b"Z")
         line.sendall(b"".join(wire.request(messages.Query(many)) for _ in range(8)))
         deadline = time.monotonic() + 30
-        while running.server._conversations and time.monotonic() < deadline:
+        while running.server._tasks and time.monotonic() < deadline:
             time.sleep(0.02)
         assert not running.server._conversations
+        assert not running.server._tasks  # its socket is closed, too, and what waited there forgotten
+
+
+class Never:
+    """A line that never makes anybody wait."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = [data, b""]
+
+    async def read(self) -> bytes:
+        return self.data.pop(0)
+
+    async def write(self, data: bytes) -> None:
+        pass
+
+
+@pytest.mark.parametrize("message", [messages.Flush(), messages.Query("BEGIN; COMMIT")])
+def test_a_client_that_sends_all_the_time_leaves_others_their_turn(session: Session, message: messages.Request) -> None:
+    gate = login.Connection(login.Gate(None, ME))
+    assert list(gate.receive(wire.opening(messages.Startup(0, {"user": ME}))))
+    asker = Asker(session, Catalogue(session.policy, session.ledger), ME, ME)
+    turns = 0
+
+    async def talk() -> None:
+        line: Any = Never(wire.request(message) * 100)
+        with ThreadPoolExecutor(1) as pool:
+            made = conversation.Conversation(line, gate, Backend(asker, {}), pool, seconds=10, idle=None)
+            await made.run(b"")
+
+    async def run() -> None:
+        nonlocal turns
+        talking = asyncio.create_task(talk())
+        while not talking.done():
+            turns += 1
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert turns >= 100
 
 
 def test_an_address_that_is_taken(session: Session, running: Running) -> None:
