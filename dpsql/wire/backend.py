@@ -24,7 +24,7 @@ from dpsql.wire.asking import Answered, Asker, Described, table
 from dpsql.wire.codec import encode
 from dpsql.wire.commands import command
 from dpsql.wire.copying import Form
-from dpsql.wire.refusals import Farewell, Refusal, response
+from dpsql.wire.refusals import Farewell, Refusal, check_name, response
 from dpsql.wire.settings import BUDGET, EPSILON, KNOWN, LEVEL_OF_MESSAGES, at_first, known_setting
 from dpsql.wire.transaction import Transaction
 from dpsql.wire.types import inputs, oids
@@ -34,8 +34,10 @@ from dpsql.wire.utility import Utility
 CHUNK = 4_096
 """Rows that are written in one job."""
 SHORT = 2_000
-"""Characters that are split into statements where no other connection is kept waiting by it."""
+"""Characters that are read where no other connection is kept waiting by it."""
 MOST_STATEMENTS = 1_000
+MOST_TEXT = 5_000_000
+"""Characters that all prepared statements of a connection have together."""
 MOST_PORTALS = 100
 MOST_ROWS_KEPT = 5_000_000
 """Rows that all portals and cursors of a connection hold together."""
@@ -148,8 +150,15 @@ class Backend:
         spans: list[tuple[int, int]] = yield Job(partial(self._asker.split, sql))
         return spans
 
+    def _command(self, sql: str) -> Generator[bytes | Job, Any, Utility | None]:
+        """The statement where it is no query; a short one is read at once."""
+        if len(sql) <= SHORT:
+            return command(sql)
+        found: Utility | None = yield Job(partial(command, sql))
+        return found
+
     def _simple(self, sql: str) -> Steps:
-        statement = _Statement(sql, command(sql))
+        statement = _Statement(sql, (yield from self._command(sql)))
         portal = _Portal(statement)
         yield from self._run(portal, 0, describe=True)
 
@@ -181,11 +190,14 @@ class Backend:
 
     def _parse(self, request: m.Parse) -> Steps:
         name = request.name
+        check_name(name)
         if name and name in self._statements:
             raise Refusal("42P05", f'prepared statement "{name[:80]}" already exists', hint="close it first")
         if len(self._statements) >= MOST_STATEMENTS and name not in self._statements:
             raise Refusal("54000", f"there are {MOST_STATEMENTS} prepared statements", hint="close some")
         self._statements.pop(name, None)
+        if sum(len(s.sql) for s in self._statements.values()) + len(request.sql) > MOST_TEXT:
+            raise Refusal("53200", f"the prepared statements have more than {MOST_TEXT} characters", hint="close some")
         for number, oid in enumerate(request.types, 1):
             inputs.check_type(oid, number)
         spans = yield from self._split(request.sql)
@@ -200,7 +212,7 @@ class Backend:
         yield encode(m.ParseComplete())
 
     def _prepared(self, sql: str, declared: tuple[int, ...]) -> Generator[bytes | Job, Any, _Statement]:
-        found = command(sql)
+        found = yield from self._command(sql)
         if isinstance(found, (u.Commit, u.Rollback, u.RollbackTo)):
             return _Statement(sql, found)
         self._transaction.check()
@@ -217,6 +229,7 @@ class Backend:
         statement = self._statements.get(request.statement)
         if statement is None:
             raise _no_statement(request.statement)
+        check_name(request.portal)
         if request.portal and request.portal in self._portals:
             raise Refusal("42P03", f'portal "{request.portal[:80]}" already exists', hint="close it first")
         if not isinstance(statement.utility, (u.Commit, u.Rollback, u.RollbackTo)):

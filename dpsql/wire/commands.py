@@ -11,7 +11,7 @@ from typing import Literal
 from dpsql.parse import MAX_CHARACTERS
 from dpsql.wire.copying import Form
 from dpsql.wire.lexer import Token, first_word, tokens
-from dpsql.wire.refusals import Refusal
+from dpsql.wire.refusals import Refusal, check_name
 from dpsql.wire.utility import (
     ALL,
     Begin,
@@ -98,6 +98,7 @@ class _Words:
         if token.kind not in ("word", "name"):
             self._at -= 1
             raise self.wrong("a name should stand here")
+        check_name(token.value)
         return token.value
 
     def dotted(self) -> str:
@@ -314,7 +315,8 @@ def _direction(words: _Words) -> Fetch:
         words.next()
         if negative:
             raise Refusal("55000", "cursors only go forward", hint="fetch all rows and go back in them")
-        count = min(int(token.value), ALL)
+        digits = token.value.lstrip("0") or "0"
+        count = int(digits) if len(digits) < len(str(ALL)) else ALL
         return Fetch("", count, absolute=word == "absolute")
     if negative or word in ("absolute", "relative"):
         raise words.wrong("a number should stand here")

@@ -18,6 +18,16 @@ class Farewell(Refusal):
     """A refusal that ends the connection."""
 
 
+LONGEST_NAME = 255
+"""Characters of the name of a prepared statement, a portal, a cursor, a savepoint: many are kept."""
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that is too long to be kept. Raises Refusal."""
+    if len(name) > LONGEST_NAME:
+        raise Refusal("42622", f"a name has {len(name)} characters; at most {LONGEST_NAME} are allowed")
+
+
 def response(error: Error, sql: str = "", offset: int = 0) -> ErrorResponse:
     """The error as a client gets it. `offset` is where the statement begins in the text that the client sent."""
     position = None if error.position is None else min(error.position + offset, len(sql)) + 1

@@ -453,13 +453,40 @@ def test_what_a_connection_may_hold_is_limited(client: Client, monkeypatch: pyte
     monkeypatch.setattr(limits, "MOST_STATEMENTS", 2)
     monkeypatch.setattr(limits, "MOST_PORTALS", 2)
     monkeypatch.setattr(limits, "MOST_ROWS_KEPT", 2)
+    monkeypatch.setattr(limits, "MOST_TEXT", 100)
     found = client.send(m.Parse("a", "SELECT 1"), m.Parse("b", "SELECT 1"), m.Parse("c", "SELECT 1"), m.Sync())
     assert errors(found)[0].sqlstate == "54000"
+    found = client.send(m.Close("S", "b"), m.Parse("", "SELECT 1" + " " * 90), m.Sync())
+    assert errors(found)[0].sqlstate == "53200"
     client.query("BEGIN")
     found = client.send(m.Bind("a", "a"), m.Bind("b", "a"), m.Bind("c", "a"), m.Sync())
     assert errors(found)[0].sqlstate == "54000"
     client.query("ROLLBACK; BEGIN; DECLARE a CURSOR FOR SELECT code FROM codes")
     assert errors(client.query("DECLARE b CURSOR FOR SELECT 1"))[0].sqlstate == "53200"
+
+
+@pytest.mark.parametrize("size", [255, 256])
+def test_names_that_are_kept_are_short(client: Client, size: int) -> None:
+    name = "n" * size
+    for requests in (
+        [m.Parse(name, "SELECT 1")],
+        [m.Parse("", "SELECT 1"), m.Bind(name, "")],
+        [m.Query(f"SAVEPOINT {name}")],
+        [m.Query(f'DECLARE "{name}" CURSOR FOR SELECT 1')],
+    ):
+        client.query("BEGIN")
+        found = client.send(*requests, m.Sync())
+        assert [e.sqlstate for e in errors(found)] == ([] if size == 255 else ["42622"])
+        client.query("ROLLBACK")
+
+
+def test_long_statements_are_read_in_jobs(client: Client) -> None:
+    """Where they are answered, other connections wait."""
+    before = len(client.jobs)
+    assert not errors(client.query("SET application_name = x" + " " * limits.SHORT))
+    assert len(client.jobs) == before + 2  # it is split, then read
+    client.send(m.Parse("", "SHOW application_name" + " " * limits.SHORT), m.Sync())
+    assert len(client.jobs) == before + 4
 
 
 # ---------------------------------------------------------------------------------------------- any requests

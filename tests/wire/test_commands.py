@@ -165,6 +165,11 @@ def test_wrong_statements(sql: str, sqlstate: str, position: int | None) -> None
         assert refused.value.position == position
 
 
+def test_a_number_of_many_digits_wants_all_rows() -> None:
+    assert command(f"FETCH {'9' * 90_000} FROM c") == u.Fetch("c", u.ALL)
+    assert command(f"FETCH {'0' * 20}5 FROM c") == u.Fetch("c", 5)
+
+
 def test_long_statements_are_refused_unread() -> None:
     with pytest.raises(Refusal, match="at most 100000 are allowed"):
         command("SET x = '" + "x" * 100_000 + "'")
