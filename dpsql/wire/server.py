@@ -26,7 +26,9 @@ from dpsql.wire.scram import Users
 LOGIN_SECONDS = 30.0
 """From connecting to the end of the login."""
 LOGGING_IN = 64
-"""Connections that have not logged in: more are turned away."""
+"""Connections that have not logged in: where one more comes, the one that has taken longest gives way. So whoever only
+connects keeps others out for as long as it goes on connecting faster than they log in, and no longer.
+"""
 THREADS = min(32, 4 * (os.cpu_count() or 1) + 4)
 CLOSING_SECONDS = 30.0
 """What statements under way get when the server is told to end."""
@@ -60,7 +62,7 @@ class Server:
         self._pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="dpsql-wire")
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._logging_in = 0
+        self._logging_in: dict[asyncio.Timeout, None] = {}
         self._ending = False
         self._conversations: dict[int, tuple[bytes, Conversation]] = {}
         self._last = 0
@@ -111,16 +113,21 @@ class Server:
             self._tasks.discard(task)
 
     async def _talk(self, line: Line) -> None:
-        if self._logging_in >= LOGGING_IN or self._ending:
+        if self._ending:
             return
-        self._logging_in += 1
+        while len(self._logging_in) >= LOGGING_IN:
+            oldest = next(iter(self._logging_in))
+            del self._logging_in[oldest]
+            oldest.reschedule(asyncio.get_running_loop().time())
         try:
-            async with asyncio.timeout(self._login_seconds):
-                found = await self._log_in(line)
+            async with asyncio.timeout(self._login_seconds) as limit:
+                self._logging_in[limit] = None
+                try:
+                    found = await self._log_in(line)
+                finally:
+                    self._logging_in.pop(limit, None)
         except TimeoutError:
             return
-        finally:
-            self._logging_in -= 1
         if found is not None:
             await self._converse(line, *found)
 

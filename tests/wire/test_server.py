@@ -451,14 +451,17 @@ def test_limits_of_time_and_number(session: Session, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(server, "LOGGING_IN", 2)
     settings = Settings(max_connections=2, idle_timeout=0.3)
     with serving(session, settings, login_seconds=2.0) as running:
-        with raw(running) as waiting, raw(running) as another:
-            while running.server._logging_in < 2:
+        with raw(running) as oldest:
+            while not running.server._logging_in:
                 time.sleep(0.01)
-            with raw(running) as line:
-                assert received(line) == b""  # no room for one more that doesn't log in
-            another.sendall(wire.opening(messages.Startup(0, {"user": ME})))
-            until(another, b"Z")  # the time of these isn't over yet
-            assert received(waiting) == b""  # now it is
+            with raw(running) as waiting:
+                while len(running.server._logging_in) < 2:
+                    time.sleep(0.01)
+                with raw(running) as another:
+                    another.sendall(wire.opening(messages.Startup(0, {"user": ME})))
+                    until(another, b"Z")  # there is room for it, because
+                    assert received(oldest) == b""  # this one gave way
+                assert received(waiting) == b""  # its time is over
         one, two = connect(running), connect(running)
         with pytest.raises(psycopg.OperationalError, match="there are 2 connections already"):
             connect(running)
