@@ -29,7 +29,10 @@ LOGGING_IN = 64
 """Connections that have not logged in: where one more comes, the one that has taken longest gives way. So whoever only
 connects keeps others out for as long as it goes on connecting faster than they log in, and no longer.
 """
-THREADS = min(32, 4 * (os.cpu_count() or 1) + 4)
+THREADS = min(16, 2 * (os.cpu_count() or 1) + 4)
+"""Statements of one analyst that run at a time: each analyst has threads of their own, so nobody's long statements take
+all that there are.
+"""
 CLOSING_SECONDS = 30.0
 """What statements under way get when the server is told to end."""
 _BACKLOG = 1_024
@@ -59,12 +62,12 @@ class Server:
         users = Users(settings.users, session.ledger.identity.encode()) if settings.users else None
         self._gate = Gate(users, only=system_user(), encrypt=self._context is not None)
         self._catalogue = Catalogue(session.policy, session.ledger)
-        self._pool = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="dpsql-wire")
+        self._pools: dict[str, concurrent.futures.Executor] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._logging_in: dict[asyncio.Timeout, None] = {}
         self._ending = False
-        self._conversations: dict[int, tuple[bytes, Conversation]] = {}
+        self._conversations: dict[int, tuple[bytes, Conversation, str]] = {}
         self._last = 0
 
     async def start(self) -> tuple[str, int]:
@@ -85,14 +88,15 @@ class Server:
         self._ending = True
         if self._server is not None:
             self._server.close()
-        for _, conversation in list(self._conversations.values()):
+        for _, conversation, _ in list(self._conversations.values()):
             conversation.end()
         tasks = list(self._tasks)
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=CLOSING_SECONDS)
             for task in late:
                 task.cancel()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in self._pools.values():
+            pool.shutdown(wait=True, cancel_futures=True)
         self._catalogue.close()
 
     # ------------------------------------------------------------------------------------------ connections
@@ -162,17 +166,14 @@ class Server:
 
     def _cancel(self, process: int, key: bytes) -> None:
         """Whoever names the key may; whether there is such a connection is not told."""
-        expected, conversation = self._conversations.get(process, (b"", None))
+        expected, conversation, _ = self._conversations.get(process, (b"", None, ""))
         if conversation is not None and secrets.compare_digest(expected, key):
             conversation.cancel()
 
     async def _converse(self, line: Line, connection: Connection, user: LoggedIn) -> None:
         settings = self._settings
         try:
-            if len(self._conversations) >= settings.max_connections:
-                raise Farewell(
-                    "53300", f"there are {settings.max_connections} connections already", hint="try again later"
-                )
+            self._check_room(user.analyst)
             database = user.parameters.get("database") or user.analyst
             backend = Backend(Asker(self._session, self._catalogue, user.analyst, database), user.parameters)
         except Farewell as farewell:
@@ -180,14 +181,31 @@ class Server:
             await line.write(connection.outgoing())
             return
         conversation = Conversation(
-            line, connection, backend, self._pool, seconds=settings.statement_timeout, idle=settings.idle_timeout
-        )
+            line, connection, backend, self._threads(user.analyst),
+            seconds=settings.statement_timeout, idle=settings.idle_timeout,
+        )  # fmt: skip
         process, key = self._number(), secrets.token_bytes(_LONG_KEY if user.minor >= 2 else _SHORT_KEY)
-        self._conversations[process] = key, conversation
+        self._conversations[process] = key, conversation, user.analyst
         try:
             await conversation.run(connection.outgoing() + backend.greeting(process, key))
         finally:
             del self._conversations[process]
+
+    def _check_room(self, analyst: str) -> None:
+        """Refuse one connection too many, of all or, where others may come, of one analyst. Raises Farewell."""
+        most = self._settings.max_connections
+        if len(self._conversations) >= most:
+            raise Farewell("53300", f"there are {most} connections already", hint="try again later")
+        of_one = most if len(self._settings.users) < 2 else -(-most // 2)
+        if sum(who == analyst for _, _, who in self._conversations.values()) >= of_one:
+            raise Farewell(
+                "53300", f'"{analyst}" has {of_one} connections already, and others may come', hint="close some"
+            )
+
+    def _threads(self, analyst: str) -> concurrent.futures.Executor:
+        if analyst not in self._pools:
+            self._pools[analyst] = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="dpsql-wire")
+        return self._pools[analyst]
 
     def _number(self) -> int:
         """A number that no connection has."""

@@ -474,6 +474,49 @@ def test_limits_of_time_and_number(session: Session, monkeypatch: pytest.MonkeyP
             assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.fixture
+def shared(session: Session) -> Iterator[Running]:
+    users = {name: make_verifier(name) for name in ("alice", "bob")}
+    with serving(session, Settings(users=users, max_connections=3)) as made:
+        yield made
+
+
+def enter(running: Running, name: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(host="127.0.0.1", port=running.port, user=name, password=name, autocommit=True)
+
+
+def test_one_analyst_leaves_room_for_others(shared: Running) -> None:
+    with enter(shared, "alice"), enter(shared, "alice"):
+        with pytest.raises(psycopg.OperationalError, match='"alice" has 2 connections already'):
+            enter(shared, "alice")
+        with enter(shared, "bob") as bob:
+            assert bob.execute("SELECT 1").fetchone() == (1,)
+            with pytest.raises(psycopg.OperationalError, match="there are 3 connections already"):
+                enter(shared, "bob")
+
+
+def test_one_analyst_s_long_statements_leave_threads_for_others(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "THREADS", 1)
+    users = {name: make_verifier(name) for name in ("alice", "bob")}
+    with (
+        serving(session, Settings(users=users)) as running,
+        enter(running, "alice") as alice,
+        enter(running, "bob") as bob,
+    ):
+        slow = Slow(monkeypatch, session)
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.append(alice.execute(COUNT).fetchone()))
+        thread.start()
+        assert slow.began.wait(10)
+        bob.execute("SET statement_timeout = '5s'")
+        assert bob.execute("SHOW dpsql.budget").fetchone()
+        slow.go_on.set()
+        thread.join(10)
+        assert found == [(4,)]
+
+
 def test_a_long_message_ends_the_connection(running: Running) -> None:
     with raw(running) as line:
         line.sendall(wire.opening(messages.Startup(0, {"user": ME})))
