@@ -10,7 +10,7 @@ rows that are sent, which are noisy (H11). ROLLBACK undoes settings, never a cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -33,6 +33,8 @@ from dpsql.wire.utility import Utility
 
 CHUNK = 4_096
 """Rows that are written in one job."""
+WRITTEN = 1_000_000
+"""Characters of texts that are."""
 SHORT = 2_000
 """Characters that are read where no other connection is kept waiting by it."""
 MOST_STATEMENTS = 1_000
@@ -466,8 +468,8 @@ class Backend:
         if not form.code:
             yield head
             head = b""
-        for start in range(0, answer.rows, CHUNK):
-            yield (yield Job(partial(_copied, form, answer, start, head)))
+        for start, end in _pieces(answer, 0, answer.rows):
+            yield (yield Job(partial(_copied, form, answer, start, end, head)))
             head = b""
         yield form.tail(head) + encode(m.CopyDone())
         yield self._notice(answer.notice)
@@ -561,18 +563,28 @@ def _row_description(described: Sequence[Described], formats: Sequence[int]) -> 
 
 def _rows(answer: Answered, formats: Sequence[int], start: int, end: int) -> Steps:
     """The rows as DataRow messages; many of them in jobs of their own."""
-    if end - start <= 100:
+    if end - start <= 100 and len(list(_pieces(answer, start, end))) == 1:
         yield _written(answer, formats, start, end)
         return
-    for at in range(start, end, CHUNK):
-        data = yield Job(partial(_written, answer, formats, at, min(end, at + CHUNK)))
+    for at, last in _pieces(answer, start, end):
+        data = yield Job(partial(_written, answer, formats, at, last))
         yield data
+
+
+def _pieces(answer: Answered, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Rows that are written at once: fewer where their texts are long, since writing takes many times their size."""
+    while start < end:
+        last = min(end, start + CHUNK)
+        texts = (column.values[start:last] for column in answer.columns if column.oid == oids.TEXT)
+        longest = sum(max(map(len, values)) for values in texts)
+        last = min(last, start + max(1, WRITTEN // max(longest, 1)))
+        yield start, last
+        start = last
 
 
 def _written(answer: Answered, formats: Sequence[int], start: int, end: int) -> bytes:
     return data_rows([column.part(start, end) for column in answer.columns], formats, end - start)
 
 
-def _copied(form: Form, answer: Answered, start: int, head: bytes) -> bytes:
-    end = min(answer.rows, start + CHUNK)
+def _copied(form: Form, answer: Answered, start: int, end: int, head: bytes) -> bytes:
     return form.rows([column.part(start, end) for column in answer.columns], end - start, head)

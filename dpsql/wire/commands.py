@@ -426,6 +426,10 @@ def _old_form(words: _Words) -> Form:
     return form
 
 
+LONGEST_NULL = 100
+"""Characters: it may stand in each column of each row."""
+
+
 def _check_form(form: Form) -> None:
     """What PostgreSQL checks, too: a reader must be able to tell the parts of a row apart."""
     csv = form.format == "csv"
@@ -439,6 +443,8 @@ def _check_form(form: Form) -> None:
         or (not csv and between in "\\.abcdefghijklmnopqrstuvwxyz0123456789")
     ):
         raise Refusal("22023", "the delimiter of COPY must be one plain character", hint="a comma, a tab, a bar")
+    if len(null) > LONGEST_NULL:
+        raise Refusal("22023", f"the null of COPY has more than {LONGEST_NULL} characters")
     if any(c in null for c in ("\r", "\n", between)):
         raise Refusal("22023", "the null of COPY can't hold a delimiter or a line's end")
     if not csv and (form.quote != '"' or form.escape is not None or form.force_quote):

@@ -480,6 +480,18 @@ def test_names_that_are_kept_are_short(client: Client, size: int) -> None:
         client.query("ROLLBACK")
 
 
+def test_rows_of_long_texts_are_written_in_smaller_pieces(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for sql in ("SELECT name FROM codes ORDER BY code", "COPY (SELECT name FROM codes ORDER BY code) TO STDOUT"):
+        monkeypatch.setattr(limits, "WRITTEN", 3)
+        before = len(client.jobs)
+        found = client.query(sql)
+        in_pieces = len(client.jobs) - before
+        monkeypatch.setattr(limits, "WRITTEN", 1_000)
+        before = len(client.jobs)
+        assert client.query(sql) == found and not errors(found)
+        assert in_pieces > len(client.jobs) - before
+
+
 def test_long_statements_are_read_in_jobs(client: Client) -> None:
     """Where they are answered, other connections wait."""
     before = len(client.jobs)

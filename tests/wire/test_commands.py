@@ -149,6 +149,7 @@ WRONG = [
     ("COPY (select 1) TO STDOUT (HEADER maybe)", "42601", 34),
     ("COPY (select 1) TO STDOUT (FORMAT csv, NULL '\"')", "22023", None),
     ("COPY (select 1) TO STDOUT (FORMAT csv, DELIMITER '')", "22023", None),
+    (f"COPY (select 1) TO STDOUT (NULL '{'x' * 101}')", "22023", None),
     ("PREPARE x AS select 1", "0A000", None),
     ("EXECUTE x", "0A000", None),
     ("LISTEN x", "0A000", None),
