@@ -35,12 +35,14 @@ class _Inner(Protocol):
 class Cost:
     """What a statement would be charged now, what the budget leaves before it, and which releases cost nothing.
 
-    Those are stored: by number, when they were released.
+    Those are stored: by number, when they were released. `refused` says why nothing that reads private tables would be
+    answered, if so: who asks is locked, or has no budget at all.
     """
 
     charge: PrivacyLoss
     left: Fraction | None
     stored: Mapping[int, dt.datetime]
+    refused: str | None = None
 
 
 def explain(
@@ -60,7 +62,8 @@ def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Co
         "delta_charged": float(cost.charge.delta),
         "epsilon_left_before": None if before is None else _number(before),
         "epsilon_left_after": None if before is None else _number(max(before - charged, Fraction(0))),
-        "affordable": before is None or charged <= before,
+        "affordable": cost.refused is None and (before is None or charged <= before),
+        "refused": cost.refused,
         "releases": [
             _release(release, [i.sql for i in queries]) | {"stored": _moment(cost.stored.get(number))}
             for number, (release, queries) in enumerate(zip(plan.releases, inner, strict=True))
@@ -227,6 +230,8 @@ def _text(facts: dict[str, Any]) -> str:
     if facts["epsilon_left_before"] is not None:
         after = f"{facts['epsilon_left_after']:g} after" if facts["affordable"] else "not enough for this query"
         lines[0] += f"; {facts['epsilon_left_before']:g} left, {after}"
+    if facts["refused"] is not None:
+        lines.append(f"it would be refused: {facts['refused']}")
     if not facts["releases"]:
         lines.append("no private table is read: nothing is charged")
     for number, release in enumerate(facts["releases"]):

@@ -273,9 +273,14 @@ class Session:
         return Result((ResultColumn("QUERY PLAN", "VARCHAR"),), Values([(line,) for line in lines]), privacy)
 
     def _cost(self, compiled: Compiled, scratch: Scratch, analyst: str) -> Cost:
-        left = self.ledger.remaining(analyst, self.policy.budget)
+        left, refused = self.ledger.remaining(analyst, self.policy.budget), None
         run = self._begin(compiled, scratch, analyst)
-        return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored)
+        if any(compiled.inner):
+            try:
+                self.ledger.admit(analyst, self.policy.budget)
+            except (AnalystLocked, BudgetExhausted) as refusal:
+                refused = refusal.message
+        return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored, refused)
 
     def _explanation(self, compiled: Compiled, cost: Cost, form: Format) -> str:
         return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form)

@@ -415,7 +415,9 @@ def test_who_gets_no_stored_answer_learns_nothing_of_it(folder: Path, how: str, 
                     session.execute(sql, analyst=who)
                 told.add(str(refused.value))
         assert len(told) == 1
-        assert json.loads(session.explain(f"SELECT n FROM {half} AS q", analyst=who, form="json"))["epsilon_charged"]
+        shown = json.loads(session.explain(f"SELECT n FROM {half} AS q", analyst=who, form="json"))
+        assert shown["epsilon_charged"] and not shown["affordable"] and who in shown["refused"]
+        assert json.loads(session.explain("SELECT 1", analyst=who, form="json"))["refused"] is None
 
 
 # ---------------------------------------------------------------------------------------------- several releases

@@ -151,6 +151,8 @@ def test_faults_through_the_command_line(config: str, fault: Fault, capsys: pyte
             assert failures(config) == count
     assert main(["query", config, QUERY, "--as", "eve"]) == 4
     assert "error 55000: the analyst eve is locked" in capsys.readouterr().err
+    assert main(["explain", config, QUERY, "--as", "eve"]) == 0
+    assert "it would be refused: the analyst eve is locked" in capsys.readouterr().out
     assert charged(config) == 3
     assert main(["budget", config]) == 0
     assert capsys.readouterr().out.count("failed") == 3

@@ -464,7 +464,7 @@ def test_delta_is_charged_and_ends(tmp_path: Path) -> None:
             rows = cursor.execute("SELECT word, COUNT(*) FROM notes GROUP BY word").fetchall()
             assert [row[0] for row in rows] == ["a"] and abs(rows[0][1] - 500) <= 14
             assert cursor.privacy is not None and cursor.privacy.delta_charged == Fraction(1, 10**6)
-            assert str(cursor.privacy).startswith("charged ε 1 and δ 1e-06")
+            assert str(cursor.privacy).startswith("charged ε 1 and δ 0.000001")
         with pytest.raises(dpsql.Error, match="delta"):
             cursor.execute("SELECT word, COUNT(*) FROM notes GROUP BY word")
         assert cursor.execute("SELECT COUNT(*) FROM notes").fetchall()

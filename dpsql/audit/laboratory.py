@@ -41,6 +41,9 @@ class Unlimited:
     def remaining(self, *_: object) -> Remaining:
         return Remaining(None, Fraction(0))
 
+    def admit(self, *_: object) -> Remaining:
+        return self.remaining()
+
     def reading(self, *_: object) -> AbstractContextManager[None]:
         return nullcontext()
 
