@@ -40,6 +40,8 @@ from tests import grammar, released_grammar
 from tests.harness import Bench, OpenSession, bench, examples, make_policy
 from tests.test_generated import CITIES, TABLES
 
+pytestmark = pytest.mark.slow
+
 POLICY = """\
 dpsql: 1
 privacy: {{epsilon: 1, delta: 1e-6, min_epsilon: 1e-9, counts: raw}}

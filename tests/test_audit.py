@@ -21,6 +21,8 @@ from dpsql.rewrite import inner
 from tests.people import TABLES
 from tests.worlds import World
 
+pytestmark = pytest.mark.slow
+
 PUBLIC = {
     "product.csv": "id,kind,mass\n1,pen,2.5\n2,ink,1\n3,pen,\n",
     "nation.csv": "key,name,region\n1,DE,EU\n2,FR,EU\n3,JP,ASIA\n",

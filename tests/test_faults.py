@@ -29,6 +29,8 @@ from dpsql.policy import Budget, Limit
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import PrivacyLoss
 
+pytestmark = pytest.mark.slow
+
 QUERY = "SELECT COUNT(*) AS n FROM people"
 SECRET = "SECRET"
 BUDGET = Budget(Limit(Fraction(100)))

@@ -17,6 +17,8 @@ from tests.mutants import at_large, operators
 from tests.mutants.planted import PLANTED, Planted
 from tests.mutants.trees import ROOT, Edit, Tree, copied
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
 def test_a_planted_fault_applies(planted: Planted) -> None:

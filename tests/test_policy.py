@@ -1290,6 +1290,7 @@ def test_any_words_load_or_are_refused(tmp_path: Path, text: str) -> None:
     loads_or_refuses(tmp_path / "p.yaml", text.encode())
 
 
+@pytest.mark.slow
 @fuzz
 @given(st.integers(0, len(ISSUE)), st.integers(0, 30), st.sampled_from(WORDS))
 def test_any_edit_of_the_sample_loads_or_is_refused(folder: Path, start: int, cut: int, word: str) -> None:
@@ -1306,6 +1307,7 @@ ODD = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @fuzz
 @given(st.integers(0, 2**32))
 def test_any_mutant_of_a_policy_loads_or_is_refused(tmp_path: Path, seed: int) -> None:

@@ -157,6 +157,7 @@ FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     module, attribute, fault = FAULTS[name]

@@ -36,6 +36,8 @@ from tests.wire import client as wire
 from tests.wire.clinic import charges, opened
 from tests.wire.live import Running, certify, serving
 
+pytestmark = pytest.mark.slow
+
 ME = system_user()
 COUNT = "SELECT COUNT(*) FROM visits"
 
