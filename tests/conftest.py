@@ -25,6 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/*.sql")
 
 
+_LONGEST = ("test_generated_statements_", "test_each_planted_fault_is_killed", "test_every_command_of_readme")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests begin first: at the end, one worker would run them while the others have nothing to do."""
+    items.sort(key=lambda item: not item.name.startswith(_LONGEST))
+
+
 def pytest_collection_finish() -> None:
     """Let the collector look at what tests make, not at modules and collected tests again and again.
 

@@ -307,12 +307,12 @@ def test_long_statements_are_fine(forbidden: dict[str, Bench], sql: str, dialect
 def test_bombs_go_off_quickly_and_harmlessly(dialect: str) -> None:
     """In a thread with little stack, in little memory, in less time than anyone would notice.
 
-    All of them in DuckDB's dialect, and each in one other; all in all of them at night.
+    All of them in DuckDB's dialect, and half of them in one other; all in all of them at night.
     """
     nightly = not (settings.default and settings.default.derandomize)
     texts = [*BOMBS, *FINE]
     if dialect in OTHERS and not nightly:
-        texts = texts[OTHERS.index(dialect) :: len(OTHERS)]
+        texts = texts[OTHERS.index(dialect) :: 2 * len(OTHERS)]
     found, megabytes = growth.besieged(dialect, texts)
     slow = [sql[:60] for sql, done in zip(texts, found, strict=True) if done.seconds > SECONDS]
     assert not slow and megabytes < 500

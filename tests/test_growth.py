@@ -20,7 +20,7 @@ BOUNDED = {"CTEs in turn": (8_000_000, 64), "CTEs that double": (8_000_000, 8), 
 many calls at most (a million is half a second, without counting). And the number to try where there is little time.
 """
 NIGHTLY = not (settings.default and settings.default.derandomize)
-SHARE = 1 if NIGHTLY else 32
+SHARE = 1 if NIGHTLY else 64
 """Which part of the longest text that is read is the longest here."""
 LONGER = {"IN doubles": 4}
 """How many times longer, where less shows nothing."""
