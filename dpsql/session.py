@@ -273,13 +273,12 @@ class Session:
         return Result((ResultColumn("QUERY PLAN", "VARCHAR"),), Values([(line,) for line in lines]), privacy)
 
     def _cost(self, compiled: Compiled, scratch: Scratch, analyst: str) -> Cost:
-        left, refused = self.ledger.remaining(analyst, self.policy.budget), None
+        refused = None
+        try:
+            left = (self.ledger.admit if any(compiled.inner) else self.ledger.remaining)(analyst, self.policy.budget)
+        except (AnalystLocked, BudgetExhausted) as refusal:
+            left, refused = self.ledger.remaining(analyst, self.policy.budget), refusal.message
         run = self._begin(compiled, scratch, analyst)
-        if any(compiled.inner):
-            try:
-                self.ledger.admit(analyst, self.policy.budget)
-            except (AnalystLocked, BudgetExhausted) as refusal:
-                refused = refusal.message
         return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored, refused)
 
     def _explanation(self, compiled: Compiled, cost: Cost, form: Format) -> str:

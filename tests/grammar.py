@@ -12,7 +12,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from dpsql import aggregates
-from dpsql.audit.expressions import LITERALS, Expressions, templates
+from dpsql.audit.expressions import LITERALS, TEMPLATES, Expressions
 from dpsql.audit.statements import Aggregate, Statement
 from dpsql.expressions import dates
 
@@ -129,7 +129,7 @@ KEYS = (
     *(f"EXTRACT({part.upper()} FROM {'ts' if part in ('hour', 'minute', 'second') else 'd'})" for part in dates._PARTS),
 )  # fmt: skip
 
-PRODUCTIONS = templates()
+PRODUCTIONS = TEMPLATES
 AGGREGATES = tuple(name.upper() for name in aggregates.found())
 
 

@@ -67,10 +67,7 @@ def replay(made: Laboratory, world: int, index: int, sql: str) -> Compiled | Non
     compiled = made.compiled(sql, epsilon)
     if isinstance(compiled, Error):
         return None
-    database = made.twin.database(random.choice((0, 1, 2, 4)))
-    victims = [made.twin.unit(99, most=random.choice((3, 12, 30))) for _ in range(2)]
-    victims += [made.twin.row(table) for table in made.twin.of_rows for _ in range(2)]
-    for _ in made.cases(sql, compiled, database, victims, epsilon):
+    for _ in made.cases(sql, compiled, *made.twin.neighbours(), epsilon):
         pass
     return compiled
 

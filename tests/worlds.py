@@ -74,7 +74,7 @@ class World:
             "orders", f"unit: {{column: person{self._bounds()}}}", [keyed, f"person: {{type: {unit}}}"],
             "primary_key: id",
         )  # fmt: skip
-        via = self._pick(("via: {order_id: orders.id}", "via: {order_id: orders.id}"))
+        via = "via: {order_id: orders.id}"
         refers = f"order_id: {{type: {id_}}}"
         items = self._table("items", f"unit: {{{via}{self._bounds()}}}", [refers])
         if self._chance(0.5):

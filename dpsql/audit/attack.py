@@ -14,7 +14,7 @@ from dpsql.audit.laboratory import Laboratory
 from dpsql.audit.lint import advice
 from dpsql.audit.replay import Violated
 from dpsql.audit.statements import Statements
-from dpsql.audit.twin import Full
+from dpsql.audit.twin import VICTIM, Full
 from dpsql.engines.twin import Database
 from dpsql.errors import Error
 from dpsql.policy import Policy, Table, Unit
@@ -30,8 +30,6 @@ MOST_VIOLATIONS = 5
 """Of one table: then its attack is over."""
 TRIES = 6
 """Databases that each of the owner's queries is compared on."""
-VICTIM = 99
-"""The number of the unit that comes and goes. The others are numbered from 1."""
 
 
 @dataclass(slots=True)
@@ -99,7 +97,7 @@ def _attacked(laboratories: Sequence[Laboratory], table: Table, cases: int, seed
         for number in range(cases):
             if tally.cases < all_:
                 writer = Statements(random, made.policy, made.public, private=private and number % 3 == 0)
-                _try(made, writer.statement(name).sql(), tally, seed, [_any(made)])
+                _try(made, writer.statement(name).sql(), tally, seed, [made.twin.neighbours()])
     covered = tuple(coverage(laboratories[0], table))
     keys = tuple((c.name, len(c.keys)) for c in table.columns.values() if c.keys is not None)
     return TableAudit(
@@ -164,15 +162,6 @@ def _reaching(made: Laboratory, table: Table) -> Iterator[_Pair]:
     yield {}, [made.twin.unit(VICTIM, full=full) for full in fulls]
 
 
-def _any(made: Laboratory) -> _Pair:
-    """Some units with any rows, and two victims of each sort."""
-    random = made.twin.random
-    database = made.twin.database(random.choice((0, 1, 2, 4)))
-    victims = [made.twin.unit(VICTIM, most=random.choice((3, 12, 30))) for _ in range(2)]
-    victims += [made.twin.row(table) for table in made.twin.of_rows for _ in range(2)]
-    return database, [victim for victim in victims if victim]
-
-
 def _unit(table: Table) -> str:
     if not isinstance(table.unit, Unit):
         return "row"
@@ -201,5 +190,5 @@ def _asked(made: Laboratory, line: int, sql: str, seed: int) -> QueryAudit:
     if compiled is not None:
         read = {t.name.lower(): t for release in compiled.plan.releases for t in release.query.rows.tables}
         pairs = [pair for table in read.values() for pair in _reaching(made, table)]
-        _compare(made, sql, compiled, tally, seed, [*pairs, *(_any(made) for _ in range(TRIES))])
+        _compare(made, sql, compiled, tally, seed, [*pairs, *(made.twin.neighbours() for _ in range(TRIES))])
     return QueryAudit(sql, line, None, tally.cases, tally.tightest, tuple(tally.violations))

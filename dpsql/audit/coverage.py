@@ -13,6 +13,7 @@ from dpsql.errors import Error
 from dpsql.ledger import Ledger
 from dpsql.policy import Kind, Table
 from dpsql.privacy.noise import SystemNoise
+from dpsql.result import LEVEL
 from dpsql.session import Session
 
 DRAWS = 400
@@ -43,7 +44,7 @@ def coverage(made: Laboratory, table: Table) -> Iterator[Coverage]:
             inside = sum(_holds(session, sql, float(exact)) for _ in range(DRAWS))
         except Error:
             continue
-        yield Coverage(call, 0.95, DRAWS, inside)
+        yield Coverage(call, float(LEVEL), DRAWS, inside)
 
 
 def _holds(session: Session, sql: str, exact: float) -> bool:

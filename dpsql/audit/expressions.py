@@ -101,15 +101,11 @@ _TEXT = {
 }
 
 
-def templates() -> dict[str, tuple[str, ...]]:
-    """The templates by the kind of what they give."""
-    return {
-        kind: tuple(p.strip() for line in text.splitlines() for p in line.split(" | ") if p.strip())
-        for kind, text in _TEXT.items()
-    }
-
-
-_TEMPLATES = templates()
+TEMPLATES: Mapping[str, tuple[str, ...]] = {
+    kind: tuple(p.strip() for line in text.splitlines() for p in line.split(" | ") if p.strip())
+    for kind, text in _TEXT.items()
+}
+"""The templates by the kind of what they give."""
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
@@ -123,9 +119,9 @@ class Expressions:
     def expression(self, kind: str, depth: int) -> str:
         """A random expression; parenthesised unless it is a leaf."""
         kind = self.random.choice(_GROUPS[kind]) if kind in _GROUPS else kind
-        if depth <= 0 or kind not in _TEMPLATES or self.random.random() < 0.25:
+        if depth <= 0 or kind not in TEMPLATES or self.random.random() < 0.25:
             return self.random.choice(self.leaves[kind])
-        return "(" + self.fill(self.random.choice(_TEMPLATES[kind]), depth - 1) + ")"
+        return "(" + self.fill(self.random.choice(TEMPLATES[kind]), depth - 1) + ")"
 
     def fill(self, template: str, depth: int) -> str:
         """The template with an expression of at most that depth in each slot."""

@@ -151,8 +151,8 @@ def compare(plan: Plan, without: Run, with_victim: Run) -> Fraction:
     if with_victim.answer != without.answer:
         raise Violated("the answer shows the rows of one unit apart from the noisy numbers")
     loss = realised_loss(plan, without, with_victim)
-    if loss > plan.charge.epsilon:
-        raise Violated(f"the loss is {float(loss):.6g} of {float(plan.charge.epsilon):.6g} that are charged")
+    if loss > plan.epsilon:
+        raise Violated(f"the loss is {float(loss):.6g}, of an ε of {float(plan.epsilon):.6g}")
     return loss
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from dpsql import aggregates
 from dpsql.audit.chance import Random
-from dpsql.audit.expressions import templates
+from dpsql.audit.expressions import TEMPLATES
 from dpsql.audit.relations import PERHAPS, SLOTS, UNIT, Relations, Scope, Use
 from dpsql.expressions import dates
 from dpsql.policy import Column, Kind, Policy
@@ -61,10 +61,9 @@ NAMES = (*(name.upper() for name in aggregates.found()), *_OTHER_NAMES)
 """Aggregates as analysts call them."""
 _CALLS = tuple((name, how) for name in (*["COUNT"] * 5, "SUM", "AVG", *NAMES) for how in ("", "", "DISTINCT", "FILTER"))
 _PLAIN_CALLS = tuple((name, how) for name in ("COUNT", "SUM", "AVG", "COUNT") for how in ("", "", "DISTINCT", "FILTER"))
-_TEMPLATES = templates()
-_SUMS = tuple(template for kind in ("int", "dbl", "dec") for template in _TEMPLATES[kind])
-_COUNTED = tuple(template for kind in ("bool", "text", "date", "ts") for template in _TEMPLATES[kind])
-_TRUTHS = _TEMPLATES["bool"]
+_SUMS = tuple(template for kind in ("int", "dbl", "dec") for template in TEMPLATES[kind])
+_COUNTED = tuple(template for kind in ("bool", "text", "date", "ts") for template in TEMPLATES[kind])
+_TRUTHS = TEMPLATES["bool"]
 _DEPTHS = (0, 0, 1)
 _TAILS = (
     "", "", "", "", " HAVING COUNT(*) > 3", " ORDER BY 1 DESC LIMIT 2", " ORDER BY a0, 1 OFFSET 1", " HAVING a0 > 3",

@@ -19,6 +19,8 @@ from dpsql.engines.declared import quoted
 from dpsql.engines.twin import Database, Row, TwinEngine
 from dpsql.policy import Column, Kind, Policy, Table, Unit
 
+VICTIM = 99
+"""The number of the unit that comes and goes. The others are numbered from 1."""
 MOST_ROWS = 12
 """Of one unit in one table, where nothing else is asked for."""
 Style = Literal["any", "expected"]
@@ -136,6 +138,14 @@ class Twin:
             self.row(name, style=style) for name in self.of_rows for _ in range(self.random.randint(0, 2 * units))
         ]
         return united(*parts, *[self.strays()] * (style == "any"))
+
+    def neighbours(self) -> tuple[Database, list[Database]]:
+        """Some units with any rows, and victims that it is compared with and without: two of each sort."""
+        pick = self.random.choice
+        database = self.database(pick((0, 1, 2, 4)))
+        victims = [self.unit(VICTIM, most=pick((3, 12, 30))) for _ in range(2)]
+        victims += [self.row(table) for table in self.of_rows for _ in range(2)]
+        return database, [victim for victim in victims if victim]
 
     def doubled(self, units: int) -> Database:
         """Rows of so many units and of a double of each, which differs in its name and keys alone: no strays."""
