@@ -68,8 +68,10 @@ def audit(
         for each in made:
             closing.callback(each.close)
         tables = tuple(_attacked(made, table, cases, seed) for table in made[0].twin.private.values())
-        owner = Laboratory(policy, random) if queries and policy.dialect != "duckdb" else made[0]
-        closing.callback(owner.close)
+        owner = made[0]
+        if queries and policy.dialect != "duckdb":
+            owner = Laboratory(policy, random)
+            closing.callback(owner.close)
         own = tuple(_asked(owner, line, sql, seed) for line, sql in queries)
     shown = policy.shown or str(policy.path)
     return Audit(shown, policy.fingerprint, metadata.version("dpsql"), seed, tables, own, advice(policy))

@@ -7,11 +7,11 @@ from typing import cast
 
 from dpsql.audit.findings import Coverage
 from dpsql.audit.laboratory import ANALYST, Laboratory, Unlimited
-from dpsql.audit.relations import Relations
+from dpsql.audit.relations import NUMBERS, Relations
 from dpsql.engines import Engine
 from dpsql.errors import Error
 from dpsql.ledger import Ledger
-from dpsql.policy import Kind, Table
+from dpsql.policy import Table
 from dpsql.privacy.noise import SystemNoise
 from dpsql.result import LEVEL
 from dpsql.session import Session
@@ -32,7 +32,7 @@ def coverage(made: Laboratory, table: Table) -> Iterator[Coverage]:
     numbers = [
         c
         for name, c in table.columns.items()
-        if c.bounds is not None and c.type.kind in _NUMBERS and name not in numbered  # a key is numbered, bounds or not
+        if c.bounds is not None and c.type.kind in NUMBERS and name not in numbered  # a key is numbered, bounds or not
     ]
     column = relations.written(numbers[0].name) if numbers else None
     for call in ("COUNT(*)", *([f"SUM({column})", f"AVG({column})"] if column else ())):
@@ -53,6 +53,3 @@ def _holds(session: Session, sql: str, exact: float) -> bool:
     width = column.half_widths[0] if column.half_widths is not None else column.half_width
     assert width is not None
     return abs(float(value) - exact) <= width * (1 + 1e-9) + abs(exact) * 1e-12
-
-
-_NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.DECIMAL)

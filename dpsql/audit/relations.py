@@ -19,6 +19,7 @@ from dpsql.engines.declared import value as literal_of
 from dpsql.policy import Column, Kind, Policy, Table, Unit
 
 T = TypeVar("T")
+NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.DECIMAL)
 UNIT, PERHAPS, PUBLIC = "unit", "perhaps", "public"
 """Roles: names the row's unit; names a unit or is NULL; may equal a key of a public table."""
 SLOTS = {
@@ -232,7 +233,7 @@ class Relations:
         return next((t for t in self.private.values() if any(c is use.column for c in t.columns.values())), None)
 
     def _number_of(self, table: Table) -> str:
-        found = [c for c in table.columns.values() if c.bounds is not None and c.type.kind in _NUMBERS]
+        found = [c for c in table.columns.values() if c.bounds is not None and c.type.kind in NUMBERS]
         return f", SUM({self.written(self.pick(found).name)}) / 9 AS a" if found else ""
 
     def _join_public(self, rows: Scope, depth: int) -> _Joined | None:
@@ -318,7 +319,7 @@ class Relations:
         items = []
         for column, use in self._some(rows):
             name, text = self._name("c"), column
-            if use.kind in _NUMBERS and not use.role and self.chance(0.2):
+            if use.kind in NUMBERS and not use.role and self.chance(0.2):
                 text = f"COALESCE({column}, 2)"
             elif not use.role and not self.plain and self.chance(0.2):
                 kind = SLOTS[use.kind]
@@ -333,7 +334,7 @@ class Relations:
         inner = self.table(self.pick(self.siblings()))
         rows = Scope(inner.sql, {f"{inner.name}.{c}": use for c, use in inner.columns.items()}, inner.single)
         added = self._name("x")
-        numbers = rows.kinds(*_NUMBERS) or ["1"]
+        numbers = rows.kinds(*NUMBERS) or ["1"]
         number = f"{self.pick(numbers)} + 1" if self.plain else self.expressions(rows).expression("num", 1)
         item = f", {number} AS {added}"
         star = self.pick(("*", f"{inner.name}.*"))
@@ -367,7 +368,7 @@ class Relations:
         return self._named(sql, columns, len(keys) == 1)
 
     def _total(self, rows: Scope) -> tuple[str, Use]:
-        numbers = rows.kinds(*_NUMBERS)
+        numbers = rows.kinds(*NUMBERS)
         options = [("COUNT(*)", Use(Kind.INTEGER, few=True))]
         if numbers:
             column = self.pick(numbers)
@@ -498,16 +499,16 @@ class Relations:
 
     def _constant(self, rows: Scope, depth: int) -> str:
         del depth
-        numbers = rows.kinds(*_NUMBERS)
+        numbers = rows.kinds(*NUMBERS)
         tables = [t for t in self.private.values() if self._number_of(t)]
         if not numbers or not tables:
             return self.condition(rows, 0)
         table = self.pick(tables)
-        column = self.pick([c for c in table.columns.values() if c.bounds is not None and c.type.kind in _NUMBERS])
+        column = self.pick([c for c in table.columns.values() if c.bounds is not None and c.type.kind in NUMBERS])
         read = f"FROM {self.written(table.name)}"
         options = [f"(SELECT AVG({self.written(column.name)}) {read})", f"(SELECT COUNT(*) {read})"]
         for name, key in self._public_keys():
-            if key[0].type.kind in _NUMBERS:
+            if key[0].type.kind in NUMBERS:
                 written = self.written(self.policy.tables[name].name)
                 options += [f"(SELECT {call}({self.written(key[0].name)}) FROM {written})" for call in ("MIN", "MAX")]
         return f"{self.pick(numbers)} {self.pick(('>', '<=', '<>'))} {self.pick(options)}"
@@ -538,7 +539,6 @@ class Relations:
 
 _Joined = tuple[Source, list[tuple[str, str]], bool]
 """What is joined, on which pairs of columns, and whether a unit has one row at most then."""
-_NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.DECIMAL)
 _JOINS = (0, 0, 1, 1, 2)
 _CONDITIONS = (0, 1, 1, 2)
 _SUBQUERIES: tuple[Callable[[Relations, int], Source], ...] = (

@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpsql import aggregates
 from dpsql.audit.chance import Random
 from dpsql.audit.expressions import TEMPLATES
-from dpsql.audit.relations import PERHAPS, SLOTS, UNIT, Relations, Scope, Use
+from dpsql.audit.relations import NUMBERS, PERHAPS, SLOTS, UNIT, Relations, Scope, Use
 from dpsql.expressions import dates
 from dpsql.policy import Column, Kind, Policy
 
@@ -165,7 +165,7 @@ class Statements:
         relations = Relations(self.random, self.policy, self.public)
         declared = relations.private[table]
         read = relations.written(declared.name)
-        numbers = [c for c in declared.columns.values() if c.bounds is not None and c.type.kind in _NUMBERS]
+        numbers = [c for c in declared.columns.values() if c.bounds is not None and c.type.kind in NUMBERS]
         yield f"SELECT COUNT(*) FROM {read}"
         for column in numbers:
             name = relations.written(column.name)
@@ -259,8 +259,5 @@ class Statements:
 
     def _number(self, relations: Relations, rows: Scope) -> str:
         """A column with bounds as it stands, where there is one."""
-        found = [c for c in rows.kinds(*_NUMBERS) if (u := rows.columns[c].column) is not None and u.bounds is not None]
-        return relations.pick(found or rows.kinds(*_NUMBERS) or ["1"])
-
-
-_NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.DECIMAL)
+        found = [c for c in rows.kinds(*NUMBERS) if (u := rows.columns[c].column) is not None and u.bounds is not None]
+        return relations.pick(found or rows.kinds(*NUMBERS) or ["1"])
