@@ -25,7 +25,7 @@ ColumnTypes = Mapping[str, Mapping[str, str]]
 def translate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> tuple[exp.Expr, bool]:
     """The same query in DuckDB's SQL, and whether all types were known (if not, it must not be run)."""
     typed = annotate(tree, dialect, types)
-    _name_outputs(tree)
+    name_outputs(tree)
     for node in reversed(list(tree.walk())):  # inner nodes first
         meant = _meant(node, dialect)
         if meant is not node:
@@ -39,7 +39,7 @@ def translate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> tuple[exp.Exp
         ) from None
 
 
-def _name_outputs(tree: exp.Expr) -> None:
+def name_outputs(tree: exp.Expr) -> None:
     """Name unnamed result columns by what the analyst wrote, before translation changes it."""
     for select in list(tree.find_all(exp.Select)):
         for item in select.expressions:

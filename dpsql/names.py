@@ -60,26 +60,49 @@ def join_names(tree: exp.Expr, declared: Collection[str]) -> exp.Expr:
 
 def output_name(node: exp.Expr) -> str:
     """The name of an unnamed result column, as PostgreSQL gives it."""
+    return _figured(node)[0]
+
+
+def _figured(node: exp.Expr) -> tuple[str, bool]:
+    """The name, and whether it is that of a column or a function, which a cast or CASE around it takes over."""
     match node:
         case exp.Alias():
-            return node.alias
+            return node.alias, True
         case exp.Column():
-            return node.name
+            return node.name, True
         case exp.Paren() | exp.Filter() | exp.Window() | exp.WithinGroup():
-            return output_name(node.this)
+            return _figured(node.this)
         case exp.Cast():
-            inner = output_name(node.this)
-            return inner if inner != "?column?" else node.to.sql("postgres").lower().split("(")[0]
-        case exp.Case() | exp.If():
-            return "case"
+            inner, strong = _figured(node.this)
+            return (inner, True) if strong else (_type_name(node.to), False)
+        case exp.Case():
+            default = node.args.get("default")
+            inner, strong = _figured(default) if default is not None else ("", False)
+            return (inner, True) if strong else ("case", False)
+        case exp.If():
+            return "case", False
         case exp.Exists():
-            return "exists"
+            return "exists", True
         case exp.Subquery() if isinstance(node.this, exp.Select) and len(node.this.expressions) == 1:
-            return output_name(node.this.expressions[0])
+            return _figured(node.this.expressions[0])
+        case exp.GroupConcat():
+            return "string_agg", True
         case exp.Func() if str(node.meta.get("word", "")).isidentifier() and not isinstance(node, exp.Cast):
-            return str(node.meta["word"]).lower()
+            return str(node.meta["word"]).lower(), True
         case exp.Anonymous():
-            return node.name.lower()
+            return node.name.lower(), True
         case exp.Func() if not isinstance(node, (exp.Connector, exp.Binary)):
-            return type(node).sql_name().lower()
-    return "?column?"
+            return type(node).sql_name().lower(), True
+    return "?column?", False
+
+
+_SHORT = {
+    "int": "int4", "integer": "int4", "bigint": "int8", "smallint": "int2", "double precision": "float8",
+    "real": "float4", "boolean": "bool", "decimal": "numeric", "char": "bpchar",
+}  # fmt: skip
+"""PostgreSQL's own names of types that SQL calls otherwise."""
+
+
+def _type_name(kind: exp.Expr) -> str:
+    name = kind.sql("postgres").lower().split("(")[0].strip()
+    return _SHORT.get(name, name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -74,7 +74,7 @@ class _Read:
 def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes) -> Statement:
     """Parse one statement; raises ParseError, InvalidParameter or UnsupportedQuery."""
     read = _read(sql, dialect, types)
-    tree = bind(read.tree, parameters)
+    tree = _without_arrays(bind(read.tree, parameters))
     if read.offset:
         _shift_positions(tree, read.offset)
     typed = True
@@ -142,12 +142,18 @@ def _read(sql: str, dialect: str, types: ColumnTypes) -> _Read:
     return _Read(_balanced(tree), tokens, offset, explain, options, per_group)
 
 
-def trees(sql: str, dialect: str) -> list[exp.Expr]:
-    """The statements of a text by their grammar alone, under the limits of `parse`. Raises ParseError."""
+def trees(sql: str, dialect: str, edit: Callable[[list[Token]], list[Token]]) -> list[exp.Expr]:
+    """The statements of a text by their grammar alone, under the limits of `parse`, once its words are edited.
+
+    Raises ParseError.
+    """
     _check_length(sql)
-    tokens = _tokens(sql, dialect)
+    tokens = edit(_tokens(sql, dialect))
     _check_nesting(tokens)
-    return [tree for tree in _trees(tokens, sql, dialect) if tree is not None]
+    found = [tree for tree in _trees(tokens, sql, dialect) if tree is not None]
+    for tree in found:
+        _check_depth(tree)
+    return [_known_names(tree, sql) for tree in found]
 
 
 def statements(text: str, dialect: str) -> tuple[tuple[int, str], ...]:
@@ -433,6 +439,36 @@ def bind(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
     return tree
 
 
+def _without_arrays(tree: exp.Expr) -> exp.Expr:
+    """`x = ANY(ARRAY[a, b])` as `x IN (a, b)`, and `x <> ALL(ARRAY[a, b])` as `x NOT IN (a, b)`: they mean the same.
+
+    So a list of values can be a single parameter. Over an empty one the first is false for each x, NULL too.
+    """
+    for node in list(tree.find_all(exp.EQ, exp.NEQ)):
+        right, equal = node.expression, isinstance(node, exp.EQ)
+        if isinstance(right, exp.Any) and equal:
+            values = right.this
+        elif isinstance(right, exp.Anonymous) and right.name.lower() == "all" and not equal and right.expressions:
+            values = right.expressions[0]
+        elif isinstance(right, exp.All) and not equal:
+            values = right.this
+        else:
+            continue
+        while isinstance(values, exp.Paren):
+            values = values.this
+        if not isinstance(values, exp.Array) or isinstance(next(iter(values.expressions), None), exp.Query):
+            continue
+        meant: exp.Expr = exp.Boolean(this=not equal)
+        if values.expressions:
+            inside = exp.In(this=node.this, expressions=values.expressions)
+            meant = inside if equal else exp.Not(this=inside)
+        meant.meta.update(node.meta)
+        if node is tree:
+            return meant
+        node.replace(meant)
+    return tree
+
+
 def _lookup(parameters: Parameters, key: int | str) -> object:
     if isinstance(parameters, Mapping):
         if isinstance(key, str) and key in parameters:
@@ -458,6 +494,8 @@ def literal(value: object) -> exp.Expr:
             return _number(f"{abs(value):.17e}", math.copysign(1, value) < 0)
         case Decimal() if value.is_finite() and abs(value.adjusted()) < 40 and len(value.as_tuple().digits) < 40:
             return _number(f"{abs(value):f}", value < 0)
+        case list() if len(value) <= MAX_LIST and not any(isinstance(item, list) for item in value):
+            return exp.Array(expressions=[literal(item) for item in value])
         case str() if "\x00" not in value:
             return exp.Literal.string(value)
         case dt.datetime():

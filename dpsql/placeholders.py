@@ -59,6 +59,8 @@ def _wanted(node: exp.Expr) -> str | None:
             return "TEXT"
         case exp.Tuple():
             return _wanted(parent)
+        case exp.Any() | exp.Anonymous() if isinstance(parent.parent, exp.Binary) and _takes_a_list(parent):
+            return f"{_type_beside(parent, parent.parent) or 'TEXT'}[]"
         case exp.Binary() | exp.Between() | exp.In() | exp.Case() | exp.If() | exp.Func():
             if isinstance(parent, (exp.DateTrunc, exp.TimestampTrunc)):
                 return "TEXT"
@@ -68,6 +70,10 @@ def _wanted(node: exp.Expr) -> str | None:
                 return "INT"
             return _type_beside(node, parent)
     return None
+
+
+def _takes_a_list(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Any) or node.name.lower() == "all"
 
 
 _LEVELS = ("dp_interval_low", "dp_interval_high")

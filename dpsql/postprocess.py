@@ -58,12 +58,22 @@ class Scratch:
     A cursor keeps the noisy rows of its last statement until the next one replaces them; no analyst can name them.
     """
 
-    def __init__(self, public_tables: Iterable[PublicTable] = ()) -> None:
+    def __init__(
+        self,
+        public_tables: Iterable[PublicTable] = (),
+        *,
+        script: Iterable[str] = (),
+        memory: str = MEMORY,
+        seconds: float = SECONDS,
+    ) -> None:
+        """`script` makes what else it holds, once that is needed; `memory` and `seconds` are the limits of a query."""
+        self._script: Iterable[str] | None = script
+        self._seconds = seconds
         self._connection = duckdb.connect(
             ":memory:",
             config={
                 "threads": 1,
-                "memory_limit": MEMORY,
+                "memory_limit": memory,
                 "python_enable_replacements": "false",
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
@@ -75,6 +85,7 @@ class Scratch:
         self._connection.execute("SET temp_directory = ''")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
+        self._lock = threading.Lock()
         self._local = threading.local()
         self._deadlines: dict[duckdb.DuckDBPyConnection, float] = {}
         self._closed = threading.Event()
@@ -91,6 +102,10 @@ class Scratch:
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         cursor: duckdb.DuckDBPyConnection | None = getattr(self._local, "cursor", None)
         if cursor is None:
+            with self._lock:
+                for statement in self._script or ():
+                    self._connection.execute(statement)
+                self._script = None
             cursor = self._local.cursor = self._connection.cursor()
         return cursor
 
@@ -100,7 +115,7 @@ class Scratch:
         if self._watch is None:
             self._watch = threading.Thread(target=self._interrupt_overdue, name="dpsql-scratch", daemon=True)
             self._watch.start()
-        self._deadlines[cursor] = time.monotonic() + SECONDS
+        self._deadlines[cursor] = time.monotonic() + self._seconds
         try:
             yield
         finally:
@@ -112,6 +127,11 @@ class Scratch:
             for cursor, deadline in list(self._deadlines.items()):
                 if deadline < now:
                     cursor.interrupt()
+
+    def let(self, variable: str, value: str) -> None:
+        """Set a variable of the engine for what this thread runs next."""
+        text = value.replace("'", "''")
+        self._cursor().execute(f"SET VARIABLE {variable} = '{text}'")
 
     def bind(self, sql: str, samples: Mapping[str, Released], tree: exp.Expr) -> Outer:
         """Names and types of the outer query's result, found by running it over sample rows: free, before any charge.

@@ -301,6 +301,14 @@ class Session:
         except Exception as error:  # noqa: BLE001 - the boundary
             raise internal_error(error) from None
 
+    def public_columns(self) -> dict[str, dict[str, str]]:
+        """The columns of each public table and the engine's types of them, by the tables' lower-case names."""
+        return {
+            name: dict(self.engine.public_table(table).columns)
+            for name, table in self.policy.tables.items()
+            if table.public
+        }
+
     def epsilon(self, asked: object) -> Fraction:
         """The ε of a query: what was asked for, or the policy's."""
         settings = self.policy.privacy

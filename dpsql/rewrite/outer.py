@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
@@ -92,7 +93,16 @@ _REFUSED = (
 _NO_WORDS = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
 
 
-def render(tree: exp.Expr) -> str:
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What a query may use besides what queries over released numbers may: nodes, functions, bare words."""
+
+    nodes: tuple[type[exp.Expr], ...] = ()
+    functions: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+
+
+def render(tree: exp.Expr, grammar: Grammar = Grammar()) -> str:
     """The text that the scratch engine runs, or a refusal that names what isn't allowed."""
     _check_expansion(tree)
     for node in tree.walk():
@@ -100,14 +110,15 @@ def render(tree: exp.Expr) -> str:
             continue
         if isinstance(node, exp.Column) and node.name.lower() in _VALUE_FUNCTIONS:
             raise refuse(node, f"the name {node.name} stands for a function of the engine", "choose another name")
-        if isinstance(node, _REFUSED) or not isinstance(node, _NODES):
+        refused = isinstance(node, _REFUSED) or not isinstance(node, _NODES)
+        if refused and not isinstance(node, grammar.nodes):
             raise refuse(node, f"{show(node)} isn't supported", "use plain SQL over the released numbers")
         if isinstance(node, exp.Anonymous) and not isinstance(node.this, str):
             raise refuse(node, f"{show(node)} isn't supported", "write the function's name without quotes")
         if isinstance(node, (exp.Limit, exp.Offset)) and not _whole(node.expression):
             raise refuse(node, f"{show(node)} must be a whole number", "write LIMIT 10")
     text = tree.sql("duckdb", comments=False, identify=True)
-    _check_words(tree, text)
+    _check_words(tree, text, grammar)
     return text
 
 
@@ -183,7 +194,7 @@ def _whole(node: exp.Expr | None) -> bool:
     return isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 19
 
 
-def _check_words(tree: exp.Expr, text: str) -> None:
+def _check_words(tree: exp.Expr, text: str, grammar: Grammar) -> None:
     """Every bare word of the text is syntax, a type, a unit, or a function of the list with its bracket."""
     tokens = sqlglot.Dialect.get_or_raise("duckdb").tokenize(text)
     for token, following in itertools.zip_longest(tokens, tokens[1:]):
@@ -191,9 +202,9 @@ def _check_words(tree: exp.Expr, text: str) -> None:
         if token.token_type in _NO_WORDS or not (word[:1].isalpha() or word[:1] == "_"):
             continue
         called = following is not None and following.token_type is TokenType.L_PAREN
-        if set(word.upper().split()) <= (_SYNTAX if called else _BARE_WORDS):
+        if set(word.upper().split()) <= (_SYNTAX if called else _BARE_WORDS) | grammar.words:
             continue
-        if called and word.lower() in FUNCTIONS:
+        if called and (word.lower() in FUNCTIONS or word.lower() in grammar.functions):
             continue
         raise UnsupportedQuery(
             f"the function {word.lower()} isn't on the list of functions allowed over released numbers",

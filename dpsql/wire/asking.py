@@ -8,7 +8,7 @@ compiles a statement and does no more: no data is read, nothing is charged (THRE
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -20,9 +20,9 @@ from dpsql.privacy.loss import decimal_text
 from dpsql.result import Result, ResultColumn, Values
 from dpsql.session import Session
 from dpsql.wire import feedback
-from dpsql.wire.catalogue import Catalogue, Reader
+from dpsql.wire.catalogue import Catalogue, Reader, search_path
 from dpsql.wire.refusals import Refusal
-from dpsql.wire.settings import DRY_RUN, EPSILON, LEVEL, Settings
+from dpsql.wire.settings import DRY_RUN, EPSILON, LEVEL, SEARCH_PATH, Settings
 from dpsql.wire.types import oids
 from dpsql.wire.types.columns import Column, columns
 from dpsql.wire.types.inputs import Value
@@ -71,9 +71,10 @@ class Asker:
         self._session.epsilon(text)
 
     @property
-    def epsilon(self) -> str:
-        """The ε of a query that asks for none."""
-        return decimal_text(self._session.policy.privacy.epsilon)
+    def settings(self) -> dict[str, str]:
+        """What the policy sets at first: the ε of a query that asks for none, the schemas of its tables."""
+        policy = self._session.policy
+        return {EPSILON: decimal_text(policy.privacy.epsilon), SEARCH_PATH: ", ".join(search_path(policy.tables))}
 
     def budget(self) -> str:
         """What is left, in words."""
@@ -96,32 +97,36 @@ class Asker:
     ) -> tuple[Described, ...]:
         """The columns of the answer. Before its values are known, values of the parameters' types stand for them."""
         if values is not None:
-            return _described(self._columns(sql, values, settings))
+            return self._columns(sql, values, settings)
         refused: Error | None = None
         for samples in zip(*(_SAMPLES[oid] for oid in types), strict=True) if types else [()]:
             try:
-                return _described(self._columns(sql, samples, settings))
+                return self._columns(sql, samples, settings, samples=True)
             except Error as error:
                 refused = refused or error
         assert refused is not None
         raise refused
 
-    def _columns(self, sql: str, values: Sequence[Value], settings: Settings) -> tuple[ResultColumn, ...]:
+    def _columns(
+        self, sql: str, values: Sequence[Value], settings: Settings, *, samples: bool = False
+    ) -> tuple[Described, ...]:
         if self._catalogue.answers(sql):
-            return self._catalogue.columns(sql, values, self._reader(settings))
+            found = self._catalogue.columns(sql, values, self._reader(settings), samples=samples)
+            return _described(found, oids.of_catalogue)
         compiled = self._session.plan(sql, values, epsilon=settings[EPSILON])
-        return (_PLAN,) if compiled.explain is not None or settings[DRY_RUN] == "on" else compiled.columns
+        return _described((_PLAN,) if compiled.explain is not None or settings[DRY_RUN] == "on" else compiled.columns)
 
     def answer(
         self, sql: str, values: Sequence[Value], settings: Settings, expected: Sequence[Described] | None = None
     ) -> Answered:
         """The answer: charged, if private tables are in it. `expected` is what the client was told to expect."""
         if expected is not None:
-            found = _described(self._columns(sql, values, settings))
+            found = self._columns(sql, values, settings)
             if [c.oid for c in found] != [c.oid for c in expected]:
                 raise Refusal("0A000", "cached plan must not change result type", hint="prepare the statement again")
         if self._catalogue.answers(sql):
-            return _answered(self._catalogue.answer(sql, values, self._reader(settings)), None)
+            found_here = self._catalogue.answer(sql, values, self._reader(settings))
+            return _answered(found_here, None, oids.of_catalogue)
         if settings[DRY_RUN] == "on":
             return self._explained(sql, values, settings)
         compiled = self._session.plan(sql, values, epsilon=settings[EPSILON])
@@ -160,12 +165,12 @@ def _column(head: ResultColumn, values: list[object]) -> Column:
     return column
 
 
-def _described(found: Sequence[ResultColumn]) -> tuple[Described, ...]:
-    return tuple(Described(column.name, oids.of_answer(column.type)) for column in found)
+def _described(found: Sequence[ResultColumn], of: Callable[[str], int] = oids.of_answer) -> tuple[Described, ...]:
+    return tuple(Described(column.name, of(column.type)) for column in found)
 
 
-def _answered(result: Result, notice: str | None) -> Answered:
-    return Answered(columns(result.columns, result.values), len(result.values), notice)
+def _answered(result: Result, notice: str | None, of: Callable[[str], int] = oids.of_answer) -> Answered:
+    return Answered(columns(result.columns, result.values, of), len(result.values), notice)
 
 
 _TEXTS = ("", "day", "1")
@@ -179,6 +184,7 @@ _SAMPLES: dict[int, tuple[Value, Value, Value]] = {
     oids.DATE: (_DAY, _LATER, _DAY),
     oids.TIMESTAMP: (_MOMENT, _MOMENT, _MOMENT),
     oids.TIMESTAMPTZ: (_ZONED, _ZONED, _ZONED),
-    **dict.fromkeys((oids.TEXT, oids.VARCHAR, oids.BPCHAR, oids.NAME, oids.UNKNOWN), _TEXTS),
+    **dict.fromkeys((oids.TEXT, oids.VARCHAR, oids.BPCHAR, oids.NAME, oids.CHAR, oids.UNKNOWN), _TEXTS),
 }
+_SAMPLES |= {array: tuple([value] for value in _SAMPLES[element]) for array, element in oids.ELEMENTS.items()}  # type: ignore[misc]
 """Values that stand for those to come, of each type: where one is refused, the next may do."""

@@ -86,7 +86,7 @@ class Backend:
         """Raises Farewell for settings of the startup message that can't be."""
         self._asker = asker
         try:
-            settings = at_first(asker.analyst, asker.epsilon, parameters)
+            settings = at_first(asker.analyst, asker.settings, parameters)
             if settings[EPSILON]:
                 asker.check_epsilon(settings[EPSILON])
         except Error as error:

@@ -61,7 +61,7 @@ class Server:
             self._binding = tls.binding(settings.certificate)
         users = Users(settings.users, session.ledger.identity.encode()) if settings.users else None
         self._gate = Gate(users, only=system_user(), encrypt=self._context is not None)
-        self._catalogue = Catalogue(session.policy, session.ledger)
+        self._catalogue = Catalogue(session)
         self._pools: dict[str, concurrent.futures.Executor] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()

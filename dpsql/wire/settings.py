@@ -18,6 +18,7 @@ from dpsql.wire.refusals import Refusal
 
 SERVER_VERSION = "15.0"
 """PostgreSQL's version whose answers clients get."""
+SEARCH_PATH = "search_path"
 EPSILON, LEVEL, DRY_RUN, BUDGET = "dpsql.epsilon", "dpsql.level", "dpsql.dry_run", "dpsql.budget"
 TIMEOUT, LEVEL_OF_MESSAGES = "statement_timeout", "client_min_messages"
 
@@ -117,6 +118,7 @@ _KNOWN = (
     Known("client_encoding", "UTF8", _encoding, True),
     Known(LEVEL_OF_MESSAGES, "notice", _level),
     Known("DateStyle", "ISO, MDY", _style, True),
+    Known("default_table_access_method", "heap"),
     Known("default_transaction_isolation", "repeatable read"),
     Known("default_transaction_read_only", "on", _boolean, True),
     Known("escape_string_warning", "on", _boolean),
@@ -139,7 +141,7 @@ _KNOWN = (
     Known("password_encryption", "scram-sha-256", None),
     Known("quote_all_identifiers", "off", _boolean),
     Known("row_security", "on", _boolean),
-    Known("search_path", "public"),
+    Known(SEARCH_PATH, "public"),
     Known("server_encoding", "UTF8", None, True),
     Known("server_version", SERVER_VERSION, None, True),
     Known("server_version_num", "150000", None),
@@ -210,13 +212,13 @@ class Settings:
         return milliseconds(TIMEOUT, self.values[TIMEOUT]) / 1000 or None
 
 
-def at_first(analyst: str, epsilon: str, parameters: Mapping[str, str]) -> Settings:
-    """The settings of a new connection: the product's, then those of its startup message. Raises Refusal.
+def at_first(analyst: str, policy: Mapping[str, str], parameters: Mapping[str, str]) -> Settings:
+    """The settings of a new connection: the product's, the policy's, those of its startup message. Raises Refusal.
 
     A startup message sets them by name (asyncpg's server_settings) and by `options=-c name=value` (libpq's PGOPTIONS).
     """
     values = {name: known.default for name, known in KNOWN.items()}
-    values |= {"session_authorization": analyst, EPSILON: epsilon}
+    values |= {"session_authorization": analyst, **policy}
     found = Settings(values, values)
     asked = [(n.lower(), v) for n, v in parameters.items() if n not in _NO_SETTINGS and not n.startswith("_pq_.")]
     for name, value in (*options(parameters.get("options", "")), *asked):

@@ -68,7 +68,7 @@ def opened(folder: Path, dialect: str = "postgres", extra: str = "", answers: st
 
 def connect(session: Session, analyst: str = "bob", catalogue: Catalogue | None = None, **parameters: str) -> Client:
     """A client of a backend, logged in."""
-    known = catalogue or Catalogue(session.policy, session.ledger)
+    known = catalogue or Catalogue(session)
     return Client(Backend(Asker(session, known, analyst, "clinic"), {"user": analyst, **parameters}))
 
 

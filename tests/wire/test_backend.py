@@ -33,7 +33,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @pytest.fixture(scope="module")
 def catalogue(session: Session) -> Iterator[Catalogue]:
-    made = Catalogue(session.policy, session.ledger)
+    made = Catalogue(session)
     yield made
     made.close()
 
@@ -570,3 +570,23 @@ def test_a_session_s_epsilon(tmp_path: Path) -> None:
                 connect(session, **{"dpsql.epsilon": wrong})
         assert client.rows("SHOW dpsql.epsilon") == [("0.5",)]
         assert "dpsql.epsilon, dpsql.level, dpsql.dry_run" in str(errors(client.query("SET dpsql.epsilom = 1"))[0].hint)
+
+
+@pytest.mark.parametrize(
+    ("condition", "meant"),
+    [
+        ("city = ANY($1)", "city IN ('Oslo', 'x')"), ("NOT city = ANY($1)", "city NOT IN ('Oslo', 'x')"),
+        ("city <> ALL($1)", "city NOT IN ('Oslo', 'x')"), ("city = ANY(ARRAY['Oslo', 'x'])", "city IN ('Oslo', 'x')"),
+    ],
+)  # fmt: skip
+def test_a_list_of_values_is_one_parameter(client: Client, condition: str, meant: str) -> None:
+    """As psycopg, asyncpg and JDBC send it; over no values ANY is false and ALL true, for NULL too."""
+    count = "SELECT COUNT(*) FROM visits WHERE "
+    values = (b"{Oslo,x}",) if "$1" in condition else ()
+    requests = m.Parse("", count + condition), m.Bind("", "", (), values), m.Execute(""), m.Sync()
+    (row,) = [reply.values for reply in client.send(*requests) if isinstance(reply, Row)]
+    assert [row[0].decode() if row[0] else None] == list(client.rows(count + meant)[0])
+    if "$1" in condition:
+        requests = m.Parse("", count + condition), m.Bind("", "", (), (b"{}",)), m.Execute(""), m.Sync()
+        (row,) = [reply.values for reply in client.send(*requests) if isinstance(reply, Row)]
+        assert row == ((b"0",) if condition.startswith("city = ANY") else (b"4",))

@@ -582,7 +582,7 @@ class Never:
 def test_a_client_that_sends_all_the_time_leaves_others_their_turn(session: Session, message: messages.Request) -> None:
     gate = login.Connection(login.Gate(None, ME))
     assert list(gate.receive(wire.opening(messages.Startup(0, {"user": ME}))))
-    asker = Asker(session, Catalogue(session.policy, session.ledger), ME, ME)
+    asker = Asker(session, Catalogue(session), ME, ME)
     turns = 0
 
     async def talk() -> None:

@@ -13,7 +13,7 @@ NAME = "application_name"
 
 
 def first(**parameters: str) -> Settings:
-    return at_first("alice", "1", {"user": "alice", **parameters})
+    return at_first("alice", {"dpsql.epsilon": "1"}, {"user": "alice", **parameters})
 
 
 def test_what_a_connection_begins_with() -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -19,13 +20,13 @@ import numpy.typing as npt
 
 from dpsql.display import plain
 from dpsql.result import Array, ResultColumn, Values
-from dpsql.wire.types import oids
+from dpsql.wire.types import arrays, oids
 
 Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 _NULL = np.array(None)
-_DTYPES = {oids.BOOL: "bool", oids.INT8: "int64", oids.FLOAT8: "float64", oids.DATE: "datetime64[D]",
-           oids.TIMESTAMP: "datetime64[us]"}  # fmt: skip
+_DTYPES = {oids.BOOL: "bool", oids.INT2: "int16", oids.INT4: "int32", oids.INT8: "int64", oids.OID: "uint32",
+           oids.FLOAT8: "float64", oids.DATE: "datetime64[D]", oids.TIMESTAMP: "datetime64[us]"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +55,37 @@ class Cells:
     null: Mask
 
 
-def columns(heads: Sequence[ResultColumn], values: Values) -> list[Column]:
-    """The columns of an answer."""
-    return [_column(head.name, head.type, values.column(index)) for index, head in enumerate(heads)]
+def columns(heads: Sequence[ResultColumn], values: Values, of: Callable[[str], int] = oids.of_answer) -> list[Column]:
+    """The columns of an answer; `of` gives the type on the wire of an SQL type."""
+    return [_column(head.name, head.type, values.column(index), of(head.type)) for index, head in enumerate(heads)]
 
 
-def _column(name: str, sql_type: str, values: Array) -> Column:
-    oid = oids.of_answer(sql_type)
+def _column(name: str, sql_type: str, values: Array, oid: int) -> Column:
     if isinstance(values, np.ma.MaskedArray):
         null, values = np.ma.getmaskarray(values), values.data
     else:
         null = np.equal(values, _NULL) if values.dtype == object else np.zeros(len(values), dtype=np.bool_)
     null = null.astype(np.bool_)
-    if oid == oids.TEXT:
-        if sql_type != "VARCHAR":
+    if oid not in _DTYPES:
+        if oid == oids.TEXT and sql_type != "VARCHAR":
             values = np.array([None if v is None else plain(v) for v in values.tolist()] + [None], dtype=object)[:-1]
-        return Column(name, oid, np.where(null, "", values) if null.any() else values, null)
+        empty = "" if oid in _TEXTS else b"" if oid == oids.BYTEA else None
+        return Column(name, oid, _filled(values, null, empty), null)
     if null.any():
         values = np.where(null, np.array(_ZEROS.get(oid, 0), dtype=object), values)
     return Column(name, oid, _typed(values, oid, zoned=sql_type == "TIMESTAMP WITH TIME ZONE"), null)
+
+
+_TEXTS = (oids.TEXT, oids.JSON)
+
+
+def _filled(values: Array, null: Mask, empty: object) -> Array:
+    """The values with `empty` where NULL is."""
+    if not null.any():
+        return values
+    filled = values.copy()
+    filled[null] = empty
+    return filled
 
 
 _ZEROS: dict[int, object] = {oids.DATE: dt.date(2000, 1, 1), oids.TIMESTAMP: dt.datetime(2000, 1, 1)}
@@ -116,16 +129,27 @@ def _with_ends(column: Column) -> str:
     match column.oid:
         case oids.BOOL:
             return "\0".join(np.where(values, "t", "f").tolist()) + "\0"
-        case oids.INT8:
+        case oids.INT2 | oids.INT4 | oids.INT8 | oids.OID:
             return "\0".join(map(str, values.tolist())) + "\0"
         case oids.FLOAT8:
             return _floats(values)
-        case oids.TEXT:
+        case oids.TEXT | oids.JSON:
             return "\0".join(_without_nul(values.tolist())) + "\0"
+        case oids.BYTEA:
+            return "\0".join(rf"\x{value.hex()}" for value in values.tolist()) + "\0"
+    if column.oid in oids.ELEMENTS:
+        lists = [arrays.written(map(_element, value)) if value is not None else "" for value in values.tolist()]
+        return "\0".join(_without_nul(lists)) + "\0"
     texts = "\0".join(np.datetime_as_string(values).tolist()) + "\0"
     if column.oid == oids.TIMESTAMP:
         texts = re.sub(r"(?:\.|(\.[0-9]*[1-9]))0*\0", r"\1\0", texts.replace("T", " "))
     return re.sub(r"-([0-9]+)(-[^\0]*)", _before_christ, texts) if (values < _YEAR_1).any() else texts
+
+
+def _element(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "t" if value else "f"
+    return None if value is None else plain(value)
 
 
 _YEAR_1 = np.datetime64("0001-01-01")
@@ -191,20 +215,47 @@ def _without_nulls(data: Bytes, sizes: npt.NDArray[np.int64], null: Mask) -> Cel
 
 # ---------------------------------------------------------------------------------------------- binary
 
-_FORMS = {oids.BOOL: "u1", oids.INT8: ">i8", oids.FLOAT8: ">f8", oids.DATE: ">i4", oids.TIMESTAMP: ">i8"}
+_FORMS = {
+    oids.BOOL: "u1",
+    oids.INT2: ">i2",
+    oids.INT4: ">i4",
+    oids.OID: ">u4",
+    oids.INT8: ">i8",
+    oids.FLOAT8: ">f8",
+    oids.DATE: ">i4",
+    oids.TIMESTAMP: ">i8",
+}
 _ORIGINS = {oids.DATE: np.datetime64("2000-01-01", "D"), oids.TIMESTAMP: np.datetime64("2000-01-01", "us")}
 
 
 def binary(column: Column) -> Cells:
     """The column's values in PostgreSQL's binary format."""
-    if column.oid == oids.TEXT:
+    if column.oid in _TEXTS:
         return text(column)
     values = column.values
+    if column.oid == oids.BYTEA or column.oid in oids.ELEMENTS:
+        of = oids.ELEMENTS.get(column.oid)
+        written = [bytes(v) if of is None else _binary_array(v, of) if v is not None else b"" for v in values.tolist()]
+        sizes = np.array([len(value) for value in written], dtype=np.int64)
+        return Cells(np.frombuffer(b"".join(written), dtype=np.uint8), sizes, column.null)
     if column.oid in _ORIGINS:
         values = (values - _ORIGINS[column.oid]).astype(np.int64)
     packed = values.astype(_FORMS[column.oid])
     sizes = np.full(len(column), packed.itemsize, dtype=np.int64)
     return _without_nulls(packed.view(np.uint8), sizes, column.null)
+
+
+def _binary_array(values: list[object], element: int) -> bytes:
+    """An array of one dimension, of none if it is empty (see dpsql.wire.types.inputs)."""
+    if not values:
+        return struct.pack("!iii", 0, 0, element)
+    (column,) = columns((ResultColumn("", ""),), Values([(value,) for value in values]), lambda _: element)
+    found = binary(column)
+    ends = np.cumsum(found.sizes).tolist()
+    parts = [struct.pack("!iiiii", 1, int(column.null.any()), element, len(values), 1)]
+    for start, end, null in zip([0, *ends], ends, column.null.tolist(), strict=False):
+        parts.append(struct.pack("!i", -1 if null else end - start) + found.data[start:end].tobytes())
+    return b"".join(parts)
 
 
 def cells(column: Column, form: int) -> Cells:

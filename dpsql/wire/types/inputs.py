@@ -14,9 +14,10 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from dpsql.wire.refusals import Refusal
-from dpsql.wire.types import oids
+from dpsql.wire.types import arrays, oids
 
-Value = bool | int | float | Decimal | str | dt.date | dt.datetime | None
+Simple = bool | int | float | Decimal | str | dt.date | dt.datetime | None
+Value = Simple | list[Simple]
 
 LONGEST = 100_000
 """Bytes of one parameter: a statement has no more."""
@@ -31,15 +32,15 @@ def value(oid: int, form: int, data: bytes | None, number: int) -> Value:
         return None
     if len(data) > LONGEST:
         raise Refusal("54000", f"parameter ${number} has {len(data)} bytes; at most {LONGEST} are allowed")
-    if oid not in _BINARY:
+    if oid not in _BINARY and oid not in oids.ELEMENTS:
         raise unusable(oid, number)
     try:
         if form:
-            return _BINARY[oid](data)
+            return _binary_array(data, oids.ELEMENTS[oid]) if oid in oids.ELEMENTS else _BINARY[oid](data)
         text = data.decode("utf-8")
         if "\0" in text:
             raise UnicodeError
-        return _TEXT[oid](text)
+        return _array(text, oids.ELEMENTS[oid]) if oid in oids.ELEMENTS else _TEXT[oid](text)
     except _Wrong as wrong:
         raise _refusal(wrong, oid, form, data, number) from None
     except struct.error:
@@ -52,7 +53,7 @@ def value(oid: int, form: int, data: bytes | None, number: int) -> Value:
 
 def check_type(oid: int, number: int) -> None:
     """Refuse a type that no parameter can have, before there is a value."""
-    if oid and oid not in _BINARY:
+    if oid and oid not in _BINARY and oid not in oids.ELEMENTS:
         raise unusable(oid, number)
 
 
@@ -61,7 +62,7 @@ def unusable(oid: int, number: int) -> Refusal:
     return Refusal(
         "0A000",
         f"parameter ${number} is {oids.name(oid)}: parameters of that type aren't supported",
-        hint="use a number, text, boolean, date or timestamp; for a list, IN ($1, $2)",
+        hint="use a number, text, boolean, date or timestamp, or an array of one",
     )
 
 
@@ -93,8 +94,8 @@ _MOMENT = re.compile(rf"{_DATE}(?:[T ]{_CLOCK})? ?(?:{_ZONE})?", re.IGNORECASE)
 _FAR = re.compile(rf"[+-]?infinity|epoch|{_DATE}.* BC", re.IGNORECASE)
 
 
-def _integer(low: int, high: int) -> Callable[[str], Value]:
-    def parse(text: str) -> Value:
+def _integer(low: int, high: int) -> Callable[[str], Simple]:
+    def parse(text: str) -> Simple:
         text = text.strip(_BLANK)
         if not _INTEGER.fullmatch(text):
             raise _Wrong
@@ -109,7 +110,7 @@ def _within(number: int, low: int, high: int) -> int:
     return number
 
 
-def _double(text: str) -> Value:
+def _double(text: str) -> Simple:
     text = text.strip(_BLANK)
     if special := _SPECIAL.fullmatch(text):
         return math.nan if special["nan"] else float(f"{special['sign']}inf")
@@ -118,7 +119,7 @@ def _double(text: str) -> Value:
     return _finite(float(text))
 
 
-def _single(text: str) -> Value:
+def _single(text: str) -> Simple:
     number = _double(text)
     assert isinstance(number, float)
     try:
@@ -133,7 +134,7 @@ def _finite(number: float) -> float:
     return number
 
 
-def _numeric(text: str) -> Value:
+def _numeric(text: str) -> Simple:
     text = text.strip(_BLANK)
     if special := _SPECIAL.fullmatch(text):
         return Decimal("NaN") if special["nan"] else Decimal(f"{special['sign']}Infinity")
@@ -142,7 +143,7 @@ def _numeric(text: str) -> Value:
     return Decimal(text)
 
 
-def _boolean(text: str) -> Value:
+def _boolean(text: str) -> Simple:
     """As PostgreSQL: any beginning of a word that no other word has."""
     word = text.strip(_BLANK).lower()
     if word and (any(w.startswith(word) for w in ("true", "yes")) or word in ("on", "1")):
@@ -175,17 +176,17 @@ def _moment(text: str) -> tuple[dt.datetime, dt.timedelta | None]:
     return moment, -ahead if match["sign"] == "-" else ahead
 
 
-def _date(text: str) -> Value:
+def _date(text: str) -> Simple:
     """A zone or a time of day behind it means nothing, as in PostgreSQL; JDBC sends one."""
     return _moment(text)[0].date()
 
 
-def _timestamp(text: str) -> Value:
+def _timestamp(text: str) -> Simple:
     """A zone means nothing, as in PostgreSQL."""
     return _moment(text)[0]
 
 
-def _timestamptz(text: str) -> Value:
+def _timestamptz(text: str) -> Simple:
     """Without a zone it is UTC, in which this server works."""
     moment, ahead = _moment(text)
     try:
@@ -194,7 +195,15 @@ def _timestamptz(text: str) -> Value:
         raise _Wrong("22008") from None
 
 
-_TEXT: dict[int, Callable[[str], Value]] = {
+def _array(text: str, element: int) -> list[Simple]:
+    try:
+        found = arrays.parse(text)
+    except ValueError:
+        raise _Wrong from None
+    return [None if item is None else _TEXT[element](item) for item in found]
+
+
+_TEXT: dict[int, Callable[[str], Simple]] = {
     oids.INT2: _integer(-(2**15), 2**15 - 1),
     oids.INT4: _integer(-(2**31), 2**31 - 1),
     oids.INT8: _integer(-(2**63), 2**63 - 1),
@@ -206,24 +215,24 @@ _TEXT: dict[int, Callable[[str], Value]] = {
     oids.DATE: _date,
     oids.TIMESTAMP: _timestamp,
     oids.TIMESTAMPTZ: _timestamptz,
-    **dict.fromkeys((oids.TEXT, oids.VARCHAR, oids.BPCHAR, oids.NAME, oids.UNKNOWN), str),
+    **dict.fromkeys((oids.TEXT, oids.VARCHAR, oids.BPCHAR, oids.NAME, oids.CHAR, oids.UNKNOWN), str),
 }
 
 # ---------------------------------------------------------------------------------------------- binary
 
 
-def _packed(form: str) -> Callable[[bytes], Value]:
+def _packed(form: str) -> Callable[[bytes], Simple]:
     unpack = struct.Struct(form).unpack
     return lambda data: unpack(data)[0]
 
 
-def _binary_boolean(data: bytes) -> Value:
+def _binary_boolean(data: bytes) -> Simple:
     if len(data) != 1 or data[0] > 1:
         raise _Wrong("22P03")
     return bool(data[0])
 
 
-def _binary_date(data: bytes) -> Value:
+def _binary_date(data: bytes) -> Simple:
     try:
         return _DAYS + dt.timedelta(days=struct.unpack("!i", data)[0])
     except OverflowError:
@@ -237,7 +246,7 @@ def _binary_timestamp(data: bytes) -> dt.datetime:
         raise _Wrong("22008") from None
 
 
-def _binary_text(data: bytes) -> Value:
+def _binary_text(data: bytes) -> Simple:
     text = data.decode("utf-8")
     if "\0" in text:
         raise UnicodeError
@@ -250,7 +259,7 @@ _MOST_DIGITS = 64
 """To the base 10,000: more than a statement's literal may have."""
 
 
-def _binary_numeric(data: bytes) -> Value:
+def _binary_numeric(data: bytes) -> Simple:
     """Digits to the base 10,000, the first of them at 10,000^weight; `scale` decimals are shown."""
     count, weight, sign, scale = struct.unpack("!HhHH", data[:8])
     if len(data) != 8 + 2 * count or scale > 0x3FFF:
@@ -280,7 +289,32 @@ def _scaled(number: Decimal, scale: int) -> Decimal:
     return number
 
 
-_BINARY: dict[int, Callable[[bytes], Value]] = {
+def _binary_array(data: bytes, element: int) -> list[Simple]:
+    """Dimensions, a flag that a NULL is there, the elements' type; the length of the dimension and where it begins;
+    then each element behind its length, -1 for NULL.
+    """
+    dimensions, flag, kind = struct.unpack("!iii", data[:12])
+    if kind != element or flag not in (0, 1) or dimensions not in (0, 1):
+        raise _Wrong("22P03")
+    if not dimensions:
+        if len(data) != 12:
+            raise _Wrong("22P03")
+        return []
+    (length,), at = struct.unpack("!i4x", data[12:20]), 20
+    found: list[Simple] = []
+    while at < len(data):
+        (size,) = struct.unpack("!i", data[at : at + 4])
+        at += 4
+        if size < -1 or at + max(size, 0) > len(data):
+            raise _Wrong("22P03")
+        found.append(None if size == -1 else _BINARY[element](data[at : at + size]))
+        at += max(size, 0)
+    if length != len(found):
+        raise _Wrong("22P03")
+    return found
+
+
+_BINARY: dict[int, Callable[[bytes], Simple]] = {
     oids.INT2: _packed("!h"),
     oids.INT4: _packed("!i"),
     oids.INT8: _packed("!q"),
@@ -292,5 +326,5 @@ _BINARY: dict[int, Callable[[bytes], Value]] = {
     oids.DATE: _binary_date,
     oids.TIMESTAMP: _binary_timestamp,
     oids.TIMESTAMPTZ: lambda data: _binary_timestamp(data).replace(tzinfo=dt.UTC),
-    **dict.fromkeys((oids.TEXT, oids.VARCHAR, oids.BPCHAR, oids.NAME, oids.UNKNOWN), _binary_text),
+    **dict.fromkeys((oids.TEXT, oids.VARCHAR, oids.BPCHAR, oids.NAME, oids.CHAR, oids.UNKNOWN), _binary_text),
 }

@@ -1,0 +1,238 @@
+"""What is known without asking about anyone: the server, the policy's tables and columns, one's own budget.
+
+Clients of PostgreSQL look into pg_catalog and information_schema before they show a table. Here is a catalogue that the
+policy fills, and whatever they ask of it is run over it:
+
+    facts      PostgreSQL's relations, types and functions
+    contents   the rows: the policy's tables, columns, keys, descriptions
+    functions  PostgreSQL's functions about its catalogue
+    views      information_schema, and the views of pg_catalog
+    own        dpsql.budget, dpsql.charges, dpsql.tables, dpsql.columns
+    rewrite    a statement in the engine's terms
+
+Statements that name nothing else come here, and cost nothing. They run in an engine of their own, which is locked and
+limited like the one over released numbers, with the same kind of allow-list.
+
+Privacy: everything here is made from the policy and from the analyst's own charges. Nothing knows a number of rows, or
+anything else of the data; nothing of another analyst but what the common budget leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import sqlglot
+from sqlglot import exp
+
+from dpsql.columns import Released
+from dpsql.errors import ParseError
+from dpsql.names import declared_table
+from dpsql.parse import Parameters
+from dpsql.placeholders import wanted_types
+from dpsql.postprocess import Outer, Scratch
+from dpsql.result import Privacy, Result, ResultColumn, Values
+from dpsql.rewrite.outer import Grammar, render, total
+from dpsql.session import Session
+from dpsql.wire.catalogue import contents, facts, functions, own, rewrite, views
+from dpsql.wire.catalogue.rewrite import Known
+from dpsql.wire.refusals import Refusal
+from dpsql.wire.settings import SERVER_VERSION, Settings
+
+VERSION = f"PostgreSQL {SERVER_VERSION} (dpsql)"
+MEMORY, SECONDS = "256MB", 10
+_GRAMMAR = Grammar(
+    nodes=(
+        exp.Array, exp.Bracket, exp.Dot, exp.Unnest, exp.Explode, exp.ExplodingGenerateSeries, exp.BitwiseAnd,
+        exp.BitwiseOr, exp.Lateral,
+    ),
+    functions=frozenset(
+        {
+            "unnest", "generate_series", "generate_subscripts", "array_agg", "json_object", "regexp_replace", "replace",
+            "split_part", "concat_ws", "array", "list_value",
+            *(f"{functions.PREFIX}{name}" for name in functions.macros()),
+        }
+    ),
+    words=frozenset({"ARRAY", "LATERAL", "UNNEST", "WITH ORDINALITY", "ORDINALITY", "JSON", "BLOB", "UINTEGER"}),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads: the analyst, what they call the database, their settings."""
+
+    analyst: str
+    database: str
+    settings: Settings
+
+
+class Catalogue:
+    """Answers statements about the deployment. Safe for many threads."""
+
+    def __init__(self, session: Session) -> None:
+        self._policy, self._ledger = session.policy, session.ledger
+        made = _contents(session)
+        self._relations = made.relations
+        self._scratch = Scratch(script=_script(made), memory=MEMORY, seconds=SECONDS)
+
+    def close(self) -> None:
+        """Let its engine go."""
+        self._scratch.close()
+
+    def answers(self, sql: str) -> bool:
+        """Whether the statement is one for the catalogue: it names relations of the catalogue alone, or none and a
+        function of the server.
+        """
+        lowered = sql.lower()
+        if not any(word in lowered for word in _WORDS):
+            return False
+        try:
+            found = rewrite.read(sql)
+        except ParseError:
+            return False
+        named = {name for tree in found for name in rewrite.relations_named(tree)}
+        if any(declared_table(name, self._policy.tables) for name in named):
+            return False
+        if named:
+            return all(rewrite.is_relation(name, own.TABLES) for name in named)
+        return any(rewrite.is_about_the_server(tree, _known_names()) for tree in found)
+
+    def parameter_types(self, sql: str) -> tuple[str | None, ...]:
+        """The SQL type that a statement wants of each of its parameters, None where any would do."""
+        return wanted_types(rewrite.parameter_types(_one(sql)))
+
+    def columns(
+        self, sql: str, parameters: Parameters, reader: Reader, *, samples: bool = False
+    ) -> tuple[ResultColumn, ...]:
+        """The columns that the answer will have; `samples`: the parameters only stand for those to come."""
+        outer, _ = self._bound(sql, parameters, reader, samples)
+        return tuple(_shown(name, kind) for name, kind in zip(outer.names, outer.types, strict=True))
+
+    def answer(self, sql: str, parameters: Parameters, reader: Reader) -> Result:
+        """The answer. Free."""
+        outer, rows = self._bound(sql, parameters, reader)
+        values = _named(self._scratch.run(outer, rows), outer.types)
+        columns = tuple(_shown(name, kind) for name, kind in zip(outer.names, outer.types, strict=True))
+        left = self._ledger.remaining(reader.analyst, self._policy.budget)
+        return Result(columns, values, Privacy(reader.analyst, Fraction(0), Fraction(0), left.epsilon))
+
+    def _bound(
+        self, sql: str, parameters: Parameters, reader: Reader, samples: bool = False
+    ) -> tuple[Outer, dict[str, Released]]:
+        tree = _one(sql)
+        made = rewrite.rewrite(tree, parameters, self._known(reader, samples))
+        used = {
+            rewrite.own_table(name): own.rows(name, self._policy, self._ledger, reader.analyst, reader.settings)
+            for name in made.own
+        }
+        self._scratch.let(functions.DATABASE_VARIABLE, reader.database)
+        self._scratch.let(functions.ANALYST_VARIABLE, reader.analyst)
+        return self._scratch.bind(render(total(made.tree), _GRAMMAR), used, tree), used
+
+    def _known(self, reader: Reader, samples: bool) -> Known:
+        schemas = list(search_path(self._policy.tables))
+        values: dict[str, Callable[[Sequence[str | None]], object]] = {
+            "version": lambda _: VERSION,
+            "current_schema": lambda _: "public",
+            "current_schemas": lambda a: [*(["pg_catalog"] if a == ["true"] else []), *schemas],
+            "current_database": lambda _: reader.database,
+            "current_catalog": lambda _: reader.database,
+            "current_user": lambda _: reader.analyst,
+            "session_user": lambda _: reader.analyst,
+            "current_role": lambda _: reader.analyst,
+            "user": lambda _: reader.analyst,
+            "current_setting": lambda arguments: _setting(arguments, reader, samples),
+        }
+        return Known(own.TABLES, values, self._relations, samples)
+
+
+def search_path(tables: Iterable[str]) -> tuple[str, ...]:
+    """The schemas whose tables need no schema before their names: all of the policy."""
+    return tuple(dict.fromkeys(["public", *(contents.split(name)[0] for name in tables)]))
+
+
+def _contents(session: Session) -> contents.Contents:
+    tables = session.policy.tables
+    columns = {name: [contents.shown(t, c) for c in t.columns.values()] for name, t in tables.items()}
+    for name, found in session.public_columns().items():
+        declared = {column.name for column in columns[name]}
+        columns[name] += [contents.read(c, kind) for c, kind in found.items() if c.lower() not in declared]
+    return contents.contents(tables, columns, own.TABLES)
+
+
+def _one(sql: str) -> exp.Expr:
+    found = rewrite.read(sql)
+    if len(found) != 1:
+        raise ParseError(f"there are {len(found)} statements; send one", hint="SELECT * FROM dpsql.tables")
+    return found[0]
+
+
+def _known_names() -> Known:
+    names = """version current_schema current_schemas current_database current_catalog current_user session_user
+    current_role user current_setting""".split()
+    return Known(own.TABLES, dict.fromkeys(names, lambda _: None), {})
+
+
+def _script(made: contents.Contents) -> Iterator[str]:
+    yield f"SET VARIABLE {functions.DATABASE_VARIABLE} = ''"
+    yield f"SET VARIABLE {functions.ANALYST_VARIABLE} = ''"
+    yield from contents.script(made, views.SCHEMA, views.names())
+    yield from _keywords()
+    yield from functions.script(f"{views.SCHEMA}pg_catalog")
+    yield from views.script()
+
+
+def _keywords() -> Iterator[str]:
+    """The words that mean something to the parser, as PostgreSQL's function gives those of its own."""
+    words = sorted({word.lower() for word in sqlglot.Dialect.get_or_raise("postgres").tokenizer_class.KEYWORDS})
+    rows = ", ".join(f"('{word}', 'U', TRUE, 'unreserved', 'can be bare label')" for word in words if word.isalpha())
+    heads = "(word, catcode, barelabel, catdesc, baredesc)"
+    yield f"CREATE TABLE {views.SCHEMA}pg_catalog.{rewrite.KEYWORDS} AS FROM (VALUES {rows}) AS t{heads}"
+
+
+def _setting(arguments: Sequence[str | None], reader: Reader, samples: bool) -> str | None:
+    name, *missing = arguments or [None]
+    if name is None:
+        raise Refusal("0A000", "current_setting wants the name of a setting as a text", hint="SHOW search_path")
+    try:
+        return reader.settings.show(name.lower())[1]
+    except Refusal:
+        if samples or missing == ["true"]:
+            return None
+        raise
+
+
+def _shown(name: str, kind: str) -> ResultColumn:
+    return ResultColumn(name, "VARCHAR" if kind in _WRITTEN else kind)
+
+
+_WRITTEN = ("UBIGINT", "USMALLINT[]", "UBIGINT[]")
+"""What holds the numbers of functions and PostgreSQL's vectors: results show names, and numbers with blanks between."""
+
+
+def _named(values: Values, kinds: Sequence[str]) -> Values:
+    """The values with those that PostgreSQL writes in ways of its own as texts."""
+    if not any(kind in _WRITTEN for kind in kinds):
+        return values
+    names = {row["oid"]: str(row["proname"]) for row in facts.functions()}
+    rows = [
+        tuple(_written(value, names) if kind in _WRITTEN and value is not None else value
+              for value, kind in zip(row, kinds, strict=True))
+        for row in values.rows
+    ]  # fmt: skip
+    return Values(rows)
+
+
+def _written(value: object, names: dict[object, str]) -> str:
+    if isinstance(value, list | np.ndarray):
+        return " ".join(map(str, value))
+    return names.get(value, "-" if value == 0 else str(value))
+
+
+_WORDS = (
+    "pg_", "information_schema", "dpsql.", "reg", "version", "current_", "user", "session_user", "_description",
+    "format_type", "has_", "quote_", "parse_ident", "to_reg",
+)  # fmt: skip
+"""What a statement has in it if it may be one for the catalogue."""

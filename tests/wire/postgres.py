@@ -1,0 +1,66 @@
+"""A PostgreSQL 15 of our own, where it is on the machine: what it says is right."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+PROGRAMS = Path("/usr/lib/postgresql/15/bin")
+"""Where Debian puts it."""
+
+
+@contextmanager
+def running() -> Iterator[int]:
+    """A server that trusts everyone on the loopback interface: its port. Its superuser is postgres."""
+    folder = Path(tempfile.mkdtemp(prefix="dpsql-pg-"))
+    account: dict[str, Any] = {}
+    if os.geteuid() == 0:  # it doesn't run as root
+        account = {"user": "postgres", "group": "postgres", "extra_groups": []}
+        shutil.chown(folder, "postgres", "postgres")
+    try:
+        subprocess.run(
+            [PROGRAMS / "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8",
+             "--locale=C.UTF-8", "--no-sync", "--no-instructions"],
+            check=True, stdout=subprocess.DEVNULL, cwd=folder, **account,
+        )  # fmt: skip
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        settings = {
+            "listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder, "fsync": "off",
+            "autovacuum": "off", "shared_buffers": "8MB", "timezone": "UTC",
+        }  # fmt: skip
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [PROGRAMS / "postgres", "-D", folder / "data", *options], stdout=log, stderr=log, cwd=folder, **account
+            )
+        try:
+            _await(process, port, folder / "log")
+            yield port
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    while True:
+        try:
+            psycopg.connect(host="127.0.0.1", port=port, user="postgres").close()
+        except psycopg.OperationalError:
+            assert process.poll() is None, log.read_text()
+            time.sleep(0.05)
+        else:
+            return
