@@ -31,6 +31,7 @@ MEMORY = "1GB"
 SECONDS = 30
 TICK = 0.25
 MAX_ROWS = 5_000_000
+MAX_CELLS = 50_000_000
 MAX_CHARACTERS = 200_000_000
 """Of all texts of a result together, which `||` makes long: they are in this process's memory, not in the engine's."""
 PAGE = 1_000
@@ -65,8 +66,10 @@ class Scratch:
         script: Iterable[str] = (),
         memory: str = MEMORY,
         seconds: float = SECONDS,
+        cells: int = MAX_CELLS,
     ) -> None:
-        """`script` makes what else it holds, once that is needed; `memory` and `seconds` are the limits of a query."""
+        """`script` makes what else it holds, once that is needed; the others are the limits of a query."""
+        self._cells = cells
         self._script: Iterable[str] | None = script
         self._seconds = seconds
         self._connection = duckdb.connect(
@@ -169,7 +172,7 @@ class Scratch:
                 cursor.register(name, rows.columns)
             with self._limited(cursor):
                 cursor.execute(outer.statement or outer.sql)
-                fetched = _fetched(cursor, [i for i, type_ in enumerate(outer.types) if type_ not in _SHORT])
+                fetched = _fetched(cursor, outer.types, self._cells)
                 cursor.abort()
             return Values(fetched)
         except RuntimeError as error:
@@ -206,23 +209,32 @@ _SHORT = frozenset({"BOOLEAN", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE", "DATE",
 """Types whose values are small; of the others those that are texts are measured."""
 
 
-def _fetched(cursor: duckdb.DuckDBPyConnection, long: Sequence[int]) -> list[tuple[object, ...]]:
-    """All rows of what the cursor executed; `long` are the columns that may hold texts.
+def _fetched(cursor: duckdb.DuckDBPyConnection, types: Sequence[str], cells: int) -> list[tuple[object, ...]]:
+    """All rows of what the cursor executed, of at most so many cells, each element of a list being one.
 
     Raises EngineError for more than this process should hold: were it killed for its memory, the queries of others that
     are under way in it would count as failures.
     """
+    long = [i for i, type_ in enumerate(types) if type_ not in _SHORT]
+    lists = [i for i, type_ in enumerate(types) if type_.endswith("]")]
     rows: list[tuple[object, ...]] = []
-    characters = 0
+    characters = held = 0
+    size = 1 if lists else PAGE
     while True:
-        page = cursor.fetchmany(PAGE)
+        page = cursor.fetchmany(size)
         rows += page
         characters += sum(len(row[i]) for row in page for i in long if isinstance(row[i], str | bytes))
-        if len(rows) > MAX_ROWS or characters > MAX_CHARACTERS:
-            much = f"{MAX_ROWS:,} rows" if len(rows) > MAX_ROWS else f"{MAX_CHARACTERS:,} characters of text"
+        held += len(page) * len(types) + sum(_elements(row[i]) for row in page for i in lists)
+        if len(rows) > MAX_ROWS or characters > MAX_CHARACTERS or held > cells:
+            much = f"{MAX_CHARACTERS:,} characters of text" if characters > MAX_CHARACTERS else f"{cells:,} cells"
+            much = f"{MAX_ROWS:,} rows" if len(rows) > MAX_ROWS else much
             raise EngineError(f"the result has more than {much}; a charge stands", hint="add a LIMIT")
-        if len(page) < PAGE:
+        if len(page) < size:
             return rows
+
+
+def _elements(value: object) -> int:
+    return sum(1 + _elements(item) for item in value) if isinstance(value, list) else 0
 
 
 def _finite(value: object) -> object:

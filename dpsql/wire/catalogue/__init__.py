@@ -42,7 +42,8 @@ from dpsql.wire.refusals import Refusal
 from dpsql.wire.settings import SERVER_VERSION, Settings
 
 VERSION = f"PostgreSQL {SERVER_VERSION} (dpsql)"
-MEMORY, SECONDS = "256MB", 10
+MEMORY, SECONDS, CELLS = "64MB", 10, 2_000_000
+"""Of one statement: it costs nothing."""
 _GRAMMAR = Grammar(
     nodes=(
         exp.Array, exp.Bracket, exp.Dot, exp.Unnest, exp.Explode, exp.ExplodingGenerateSeries, exp.BitwiseAnd,
@@ -75,7 +76,7 @@ class Catalogue:
         self._policy, self._ledger = session.policy, session.ledger
         made = _contents(session)
         self._relations = made.relations
-        self._scratch = Scratch(script=_script(made), memory=MEMORY, seconds=SECONDS)
+        self._scratch = Scratch(script=_script(made), memory=MEMORY, seconds=SECONDS, cells=CELLS)
 
     def close(self) -> None:
         """Let its engine go."""

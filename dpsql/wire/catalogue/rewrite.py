@@ -292,6 +292,8 @@ def _meant(node: exp.Expr, known: Known) -> exp.Expr:
             return _cast(node, known)
         case exp.ByteString():
             return exp.Literal.string(node.this)
+        case exp.ExplodingGenerateSeries() if not isinstance(node.parent, exp.Table):
+            raise Refusal("0A000", "generate_series only stands in FROM here", hint="FROM generate_series(1, 10) AS i")
         case exp.Div():
             return _call("divided", [node.this, node.expression])
         case exp.Any():
