@@ -45,7 +45,8 @@ from tests.seeded import SeededBytes
 
 pytestmark = pytest.mark.slow
 
-CELLS = 40
+CELLS = 160
+"""Groups of one answer, each a sample: a statement of many groups costs little more than one of few."""
 BLOCK = 4
 """Groups over which one unit's rows are scattered."""
 MORE = examples(1_000).max_examples / 1_000
@@ -105,9 +106,9 @@ def victims(columns: str) -> str:
     return f"SELECT {columns} FROM range({CELLS}) AS c(k)"
 
 
-MANY_VISITS = f"SELECT 1000 + k AS uid, k, 1000000 AS cost FROM range({CELLS}) AS c(k), range(12)"
+MANY_VISITS = f"SELECT 10000 + k AS uid, k, 1000000 AS cost FROM range({CELLS}) AS c(k), range(12)"
 """Of each group a unit with 12 rows in it, out of bounds; at most 3 count in full."""
-SCATTERED = f"SELECT 1000 + k // {BLOCK} AS uid, k, 100 AS cost FROM range({CELLS}) AS c(k), range(3)"
+SCATTERED = f"SELECT 10000 + k // {BLOCK} AS uid, k, 100 AS cost FROM range({CELLS}) AS c(k), range(3)"
 """Of each block of groups a unit with 3 rows in each of them."""
 
 
@@ -129,7 +130,7 @@ class Pair:
     sql: str
     more: dict[str, str]
     samples: Samples = GROUPS
-    statements: int = 80
+    statements: int = 20
     """In CI, on each side."""
     epsilon: int = 1
     delta: float = 0.0
@@ -141,7 +142,7 @@ LOW = {"people": victims("k, -5 AS age, -1e300 AS income, '-9' AS note, TRUE AS 
 NAN = {"people": victims("k, NULL AS age, 'NaN'::DOUBLE AS income, 'secret' AS note, NULL AS rare")}
 NULL = {"people": victims("k, NULL AS age, NULL AS income, NULL AS note, TRUE AS rare")}
 ONE = {"people": f"{HIGH['people']} WHERE k = 7"}
-UNKNOWN = {"people": "SELECT 77 AS k, 40 AS age, 100::DOUBLE AS income, 'secret' AS note, TRUE AS rare"}
+UNKNOWN = {"people": "SELECT 777 AS k, 40 AS age, 100::DOUBLE AS income, 'secret' AS note, TRUE AS rare"}
 NOBODY = {"people": "SELECT NULL AS k, 40 AS age, 100::DOUBLE AS income, NULL AS note, TRUE AS rare"}
 TOTALS = "SELECT uid, k, COUNT(*) AS n, SUM(cost) AS c FROM visits GROUP BY uid, k"
 TWICE = "SELECT k, age FROM people UNION ALL SELECT k, age FROM people"
@@ -162,8 +163,8 @@ PAIRS = {
     "ORDER BY and LIMIT": Pair(
         "SELECT k, COUNT(*) AS n FROM people GROUP BY k ORDER BY n DESC, k LIMIT 3", ONE, whole, 200, 2
     ),
-    "a key that is not declared": Pair("SELECT k, COUNT(*) FROM people GROUP BY k", UNKNOWN, statements=40),
-    "a key that is NULL": Pair("SELECT k, COUNT(*) FROM people GROUP BY k", NOBODY, statements=40),
+    "a key that is not declared": Pair("SELECT k, COUNT(*) FROM people GROUP BY k", UNKNOWN, statements=10),
+    "a key that is NULL": Pair("SELECT k, COUNT(*) FROM people GROUP BY k", NOBODY, statements=10),
     "one answer of an empty filter": Pair(
         "SELECT AVG(income), VARIANCE(age), SUM(age) FROM people WHERE note = 'secret'", UNKNOWN, whole, 200, 2
     ),
@@ -172,7 +173,7 @@ PAIRS = {
         "SELECT k, COUNT(*), SUM(cost) FROM visits GROUP BY k", {"visits": MANY_VISITS}
     ),
     "a unit in many groups": Pair(
-        "SELECT k, COUNT(*) FROM visits GROUP BY k", {"visits": SCATTERED}, BLOCKS, 200
+        "SELECT k, COUNT(*) FROM visits GROUP BY k", {"visits": SCATTERED}, BLOCKS, 50
     ),
     "units counted": Pair("SELECT k, COUNT(DISTINCT uid) FROM visits GROUP BY k", {"visits": MANY_VISITS}),
     "totals of units": Pair(
@@ -180,11 +181,11 @@ PAIRS = {
     ),
     "join": Pair(
         "SELECT cell, COUNT(*), SUM(cost) FROM customers JOIN visits USING (uid) GROUP BY cell",
-        {"visits": MANY_VISITS, "customers": victims("1000 + k AS uid, k AS cell")},
+        {"visits": MANY_VISITS, "customers": victims("10000 + k AS uid, k AS cell")},
     ),
     "EXISTS": Pair(
         f"SELECT cell, COUNT(*) FROM customers WHERE {PARTNER} GROUP BY cell",
-        {"visits": MANY_VISITS, "customers": victims("1000 + k AS uid, k AS cell")},
+        {"visits": MANY_VISITS, "customers": victims("10000 + k AS uid, k AS cell")},
     ),
     "private keys of nobody else": Pair(
         "SELECT word, COUNT(*) FROM notes GROUP BY word", {"notes": words(1)}, delta=0.001
@@ -192,7 +193,7 @@ PAIRS = {
     "private keys near the threshold": Pair(
         "SELECT word, COUNT(*), SUM(x) FROM notes GROUP BY word",
         {"notes": victims("50000 + k AS uid, k AS word, 10 AS x")},
-        statements=80, epsilon=2, delta=0.001, base={"notes": words(7)},
+        epsilon=2, delta=0.001, base={"notes": words(7)},
     ),
 }  # fmt: skip
 
@@ -430,6 +431,6 @@ def private_keys_are_selected_by_exact_counts(patch: pytest.MonkeyPatch) -> None
 def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     pair, plant = FAULTS[name]
     plant(monkeypatch)
-    found = verdict(tmp_path, PAIRS[pair], 1, 60)
+    found = verdict(tmp_path, PAIRS[pair], 1, 20)
     print(f"{name}: loss at least {found.loss:.3f} of {PAIRS[pair].epsilon} by {found.event}")
     assert found.exceeds(PAIRS[pair].epsilon), found
