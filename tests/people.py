@@ -167,8 +167,8 @@ def compare_neighbours(
     without = record(made, sql, epsilon)
     pairs = []
     for victim in victims:
-        set_database(made, united(database, victim))
-        with_victim = record(made, sql, epsilon)
+        with made.engine.adding(victim):
+            with_victim = record(made, sql, epsilon)
         compare(plan, without, with_victim)
         pairs.append((without, with_victim))
     return pairs

@@ -13,7 +13,7 @@ import sqlglot
 
 from dpsql import aggregates
 from dpsql.aggregates.aggregate import INDEXED, Basis, Grid, Way
-from dpsql.audit.replay import RecordingNoise, realised_loss, record
+from dpsql.audit.replay import RecordingNoise, Run, realised_loss, record
 from dpsql.expressions.compiler import Typed
 from dpsql.policy import ColumnType, Kind
 from dpsql.privacy.noise import SystemNoise
@@ -145,18 +145,19 @@ def test_no_value_moves_a_release_by_more_than_it_is_charged(bounds: tuple[int, 
     made = bench(policy, {"t": {"v": TYPES[type_]}}, RecordingNoise())
     calls = [f"{name.upper()}({once}v)" for name in aggregates.found() for once in ("", "DISTINCT ")]
     lists = [*calls, ", ".join(calls), "COUNT(*), " + ", ".join(calls), "COUNT(*), SUM(v)", "AVG(v * v - v), SUM(-v)"]
-    for listed in lists:
-        sql = f"SELECT {listed} FROM t"
-        compiled = made.session.plan(sql, epsilon="0.5")
-        made.engine.set_rows("t", [])
-        without = record(made, sql, "0.5")
-        for victim in VICTIMS[type_]:
-            made.engine.set_rows("t", [(victim,)])
-            run = record(made, sql, "0.5")
-            assert run.answer == without.answer
-            assert realised_loss(compiled.plan, without, run) <= Fraction("0.5")
-            made.engine.set_rows("t", [(victim,), (victim,)])
-            assert realised_loss(compiled.plan, run, record(made, sql, "0.5")) <= Fraction("0.5")
+    statements = [f"SELECT {listed} FROM t" for listed in lists]
+
+    def runs(*rows: str) -> list[Run]:
+        made.engine.set_rows("t", [(row,) for row in rows])
+        return [record(made, sql, "0.5") for sql in statements]
+
+    plans = [made.session.plan(sql, epsilon="0.5").plan for sql in statements]
+    nobody = runs()
+    for victim in VICTIMS[type_]:
+        for plan, none, one, two in zip(plans, nobody, runs(victim), runs(victim, victim), strict=True):
+            assert one.answer == none.answer
+            assert realised_loss(plan, none, one) <= Fraction("0.5")
+            assert realised_loss(plan, one, two) <= Fraction("0.5")
 
 
 def _zero() -> Bench:
