@@ -50,7 +50,7 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Coverage is looked at with 400 draws for each aggregate in one test alone."""
-    monkeypatch.setattr(coverage, "DRAWS", 40)
+    monkeypatch.setattr(coverage, "DRAWS", 8)
 
 
 def test_a_sound_product_holds_and_reaches_every_bound(policy: Policy) -> None:

@@ -117,7 +117,7 @@ def _try(made: Laboratory, sql: str, tally: _Tally, seed: int, pairs: Iterable[_
     if len(tally.violations) >= MOST_VIOLATIONS:
         return
     compiled = _compiled(made, sql, tally, seed)
-    if isinstance(compiled, Error) or (compiled is not None and _cells(compiled) > MOST_CELLS):
+    if isinstance(compiled, Error) or (compiled is not None and cells(compiled) > MOST_CELLS):
         tally.refused += 1
     elif compiled is not None:
         _compare(made, sql, compiled, tally, seed, pairs)
@@ -142,7 +142,8 @@ def _compare(made: Laboratory, sql: str, compiled: Compiled, tally: _Tally, seed
         tally.violations.append(Violation(sql, made.policy.privacy.epsilon, seed, str(found)))
 
 
-def _cells(compiled: Compiled) -> int:
+def cells(compiled: Compiled) -> int:
+    """How many groups a statement's largest release has."""
     return max((release.query.cells for release in compiled.plan.releases), default=0)
 
 

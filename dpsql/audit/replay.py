@@ -58,7 +58,7 @@ class _Probe(np.ndarray[Any, np.dtype[np.int64]]):
             if draw.exact:
                 raise Violated("one draw of noise was used for two sums")
             other = next(p for p, x in zip(plain, inputs, strict=True) if not isinstance(x, _Probe))
-            draw.exact = [int(v) for v in other]
+            draw.exact = other.tolist()
             assert len(draw.exact) == draw.size
             return frozen
         return getattr(ufunc, method)(*plain, **options)
@@ -135,7 +135,8 @@ def realised_loss(plan: Plan, one: Run, other: Run) -> Fraction:
             a, b = next(draws)
             if not (a.scale, a.size) == (b.scale, b.size) == (basis.scale(part), a.size):
                 raise Violated(f"noise of scale {a.scale} was drawn where the plan says {basis.scale(part)}")
-            moved += sum(abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)) / a.scale
+            if a.exact != b.exact:
+                moved += sum(abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)) / a.scale
         if moved > basis.epsilon:
             raise Violated(f"one unit moved a basis by {float(moved / basis.epsilon):.3g} of its bound")
         total += moved
