@@ -16,8 +16,12 @@ settings.register_profile(
 settings.register_profile("nightly", deadline=None, max_examples=20_000, suppress_health_check=_CHECKS)
 settings.load_profile("ci")
 
+gc.set_threshold(50_000, 20, 100)
+"""A syntax tree refers to its nodes' parents, so every compiled statement is garbage that only the collector frees."""
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 """Of the processes that tests start the first compiles the product's modules, not each of them."""
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+"""Nor does each start threads for numpy's linear algebra, which nothing here uses."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,10 +38,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector look at what tests make, not at modules and collected tests again and again.
-
-    A syntax tree refers to its nodes' parents, so every compiled statement is garbage that only the collector frees.
-    """
+    """Let the collector look at what tests make, not at modules and collected tests again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)

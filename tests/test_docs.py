@@ -200,7 +200,7 @@ def test_the_install_commands_name_what_is_there() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     install = [b.body for b in blocks(README.read_text(encoding="utf-8")) if b.mark == "install"]
     assert len(install) == 2 and all(body.count("\n") == 1 for body in install)
-    assert "dpsql demo" in install[0] and project["scripts"]["dpsql"] == "dpsql.cli:main"
+    assert "dpsql demo" in install[0] and project["scripts"]["dpsql"] == "dpsql.__main__:main"
     assert "'.[test]'" in install[1] and "-m pytest -n" in install[1]
     assert any(requirement.startswith("pytest-xdist") for requirement in project["optional-dependencies"]["test"])
 

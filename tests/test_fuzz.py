@@ -126,7 +126,7 @@ def mutated(random: Random, sql: str) -> str:
 
 @pytest.mark.slow
 @given(random=grammar.randoms, dialect=DIALECTS)
-@examples(500)
+@examples(300)
 def test_mutated_statements_are_refused_or_compiled(forbidden: dict[str, Bench], random: Random, dialect: str) -> None:
     compile_any(forbidden[dialect], mutated(random, written(random)))
 
@@ -295,17 +295,9 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize("sql", FINE, ids=lambda sql: sql[:60])
-@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
-def test_long_statements_are_fine(forbidden: dict[str, Bench], sql: str, dialect: str) -> None:
-    start = time.process_time()
-    assert compile_any(forbidden[dialect], sql)
-    assert time.process_time() - start < SECONDS
-
-
 @pytest.mark.parametrize("dialect", growth.DIALECTS)
 def test_bombs_go_off_quickly_and_harmlessly(dialect: str) -> None:
-    """In a thread with little stack, in little memory, in less time than anyone would notice.
+    """In a thread with little stack, in little memory, in less time than anyone would notice; what is fine is accepted.
 
     All of them in DuckDB's dialect, and half of them in one other; all in all of them at night.
     """
@@ -316,3 +308,6 @@ def test_bombs_go_off_quickly_and_harmlessly(dialect: str) -> None:
     found, megabytes = growth.besieged(dialect, texts)
     slow = [sql[:60] for sql, done in zip(texts, found, strict=True) if done.seconds > SECONDS]
     assert not slow and megabytes < 500
+    assert {
+        sql[:60]: done.outcome for sql, done in zip(texts, found, strict=True) if sql in FINE and done.outcome
+    } == {}

@@ -132,6 +132,7 @@ class Tree:
         """Run pytest and tell what came of it. Never returns."""
         try:
             os.setsid()
+            gc.set_threshold(50_000, 20, 100)  # as tests/conftest.py does, from the first import on
             silent = os.open(os.devnull, os.O_RDWR)
             for descriptor in (0, 1, 2):
                 os.dup2(silent, descriptor)
