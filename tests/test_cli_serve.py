@@ -30,6 +30,7 @@ def start(path: Path, *options: str) -> tuple[subprocess.Popen[str], int]:
     return process, int(line.split("port ")[1].split(",")[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
 def test_serving_until_told_to_end(tmp_path: Path, told: signal.Signals) -> None:
     path = write(tmp_path)

@@ -119,6 +119,7 @@ SELECT "select", SUM("jours de retard"), AVG("größe") FROM returns GROUP BY "s
 """.strip().splitlines()  # noqa: E501
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", ANSWERED)
 def test_answered_as_plain_duckdb_does(library: compare.Tables, sql: str) -> None:
     shape = plain.shape(sql, "duckdb")

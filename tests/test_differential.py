@@ -108,6 +108,7 @@ def test_generated_statements_answer_as_duckdb_does(made: Bench, random: Random)
     event(check_against_duckdb(made, statement, rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", grammar.KEYS)
 def test_every_key_groups_as_duckdb_does(made: Bench, key: str) -> None:
     random = Random(key)

@@ -1110,6 +1110,7 @@ def test_big_sources_are_grouped_by_arrays_that_fit_the_memory(
     assert found.sums[0].tolist() == [bits]
 
 
+@pytest.mark.slow
 def test_threads(make: Make, clinic: Path, tmp_path: Path) -> None:
     t = small(tmp_path)
     engine = make(t, PEOPLE, engine="duckdb:///clinic.duckdb")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import sys
-import time
 from functools import cache
 from pathlib import Path
 from random import Random

@@ -401,18 +401,19 @@ FAULTS: dict[str, Fault] = {
 }  # fmt: skip
 
 
-_SLOW = tuple(name for name, (module, _, _) in FAULTS.items() if module is session)
+_RARE = tuple(name for name, (module, _, _) in FAULTS.items() if module is session)
 """Faults that few statements show."""
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in _SLOW)) for n in FAULTS])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_planted_fault_is_found(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     module, attribute, fault = FAULTS[name]
     monkeypatch.setattr(module, attribute, fault(getattr(module, attribute)))
     laboratory.bench.session._plans.clear()
     try:
         with pytest.raises(Differs):
-            cover(laboratory, 0, 150, QUOTA, (released_case,) if name in _SLOW else MAKERS)
+            cover(laboratory, 0, 150, QUOTA, (released_case,) if name in _RARE else MAKERS)
     finally:
         laboratory.bench.session._plans.clear()
 

@@ -173,6 +173,7 @@ def test_sum_agrees_with_closed_forms():
     assert laplace_sum_half_width([]) == laplace_sum_half_width([0.0, 0.0]) == 0.0
 
 
+@pytest.mark.slow
 def test_sum_is_near_normal_for_many_and_quick():
     start = time.process_time()
     x = laplace_sum_half_width([1.0] * 32)

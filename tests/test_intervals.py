@@ -159,6 +159,7 @@ def test_a_count_below_zero_keeps_its_interval() -> None:
 MEANS = [(20, 0.02), (20, 0.5), (50, 0.98), (400, 0.3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.1", "1"])
 @pytest.mark.parametrize(("count", "place"), MEANS)
 @pytest.mark.parametrize("basis", [Basis.ENDPOINTS, Basis.BERNSTEIN])

@@ -122,6 +122,7 @@ def test_tail_is_rarer_than_2_to_minus_64_and_as_early_as_possible(scale):
 # Law
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", LAMBDAS, ids=str)
 def test_law(rate):
     draws = DiscreteLaplace(1 / rate).sample(2_000_000, SeededBytes(int(rate.denominator)))
@@ -155,6 +156,7 @@ def test_law_one_by_one():
     assert statistic < critical
 
 
+@pytest.mark.slow
 def test_law_when_every_event_is_settled_exactly(monkeypatch):
     """Nothing but the arbitrary-precision path: it must have the law by itself."""
     monkeypatch.setattr(
@@ -205,6 +207,7 @@ def test_a_wrong_scale_is_caught(wrong):
     assert statistic > critical
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["few draws", "wide"])
 @pytest.mark.parametrize(
     ("factor", "right"), [(Fraction(1), True), (Fraction(26, 25), False), (Fraction(24, 25), False)]

@@ -422,6 +422,7 @@ def test_a_lock_outlives_the_process(path: Path) -> None:
         charge(ledger, Budget(), analyst="Ren\u00e9 X")
 
 
+@pytest.mark.slow
 def test_a_lock_binds_other_processes(path: Path) -> None:
     failing = """
     ledger = Ledger.open(path)
@@ -1076,6 +1077,7 @@ def finish(process: subprocess.Popen[str]) -> str:
     return output
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_read_only_files_as_another_user(tmp_path: Path) -> None:
     place = Path(tempfile.gettempdir()) / f"dpsql-test-{os.getpid()}"  # where any user may look
@@ -1116,6 +1118,7 @@ def test_read_only_database(charged: Path, monkeypatch: pytest.MonkeyPatch) -> N
 # Crashes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", fire.POINTS)
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_what_a_killed_process_leaves(charged: Path, point: str, when: str) -> None:
@@ -1183,6 +1186,7 @@ print(granted)
 """
 
 
+@pytest.mark.slow
 def test_two_processes_share_one_budget(path: Path) -> None:
     with Ledger.create(path) as ledger:
         processes = [child(RACE, path) for _ in range(2)]

@@ -1348,6 +1348,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
 def test_the_work_on_a_policy_grows_no_faster_than_its_length(tmp_path: Path, name: str) -> None:
     """Counted in calls, for a quarter of its lines or words and for all."""

@@ -144,6 +144,7 @@ def test_the_threshold_is_the_least_there_is(selection: KeySelection) -> None:
         assert _law(smaller)[smaller.bound] > d
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.1"), ("0.1", "0.3")], ids=["few outside", "most outside"])
 @pytest.mark.parametrize("size", [1, 200, 200_000])
 def test_the_noise_is_the_laplace_noise_that_is_not_beyond_the_bound(epsilon: str, delta: str, size: int) -> None:

@@ -27,6 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sql.Compilers]:
         yield found
 
 
+@pytest.mark.slow
 def test_the_generated_parts_of_readme(made: sql.Compilers) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert with_generated(text, generated(made)) == text

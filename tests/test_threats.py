@@ -168,6 +168,7 @@ def _noisy_sums(made: Bench, count: int) -> list[Fraction]:
     return [Fraction(made.ask("SELECT SUM(income) FROM people").rows[0][0]) for _ in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("income", [None, "1", "0.3", "5000"])
 def test_released_sums_lie_on_the_grid_of_the_plan(income: str | None) -> None:
     made = drawing(make_policy(POLICY))
@@ -344,6 +345,7 @@ def test_an_average_is_of_noisy_numbers(recording: Bench, aggregate: str) -> Non
     assert all(draw.exact == [0] for draw in without.draws)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", [
     "SELECT AVG(income), STDDEV(income), VARIANCE(age), SUM(income) FROM people WHERE city = 'C'",
     "SELECT STDDEV(age), VARIANCE(n) FROM people",

@@ -33,6 +33,7 @@ def made(directory: Path) -> Iterator[Tables]:
 # ---------------------------------------------------------------------------------------------- queries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS)
 def test_each_query_comes_out_as_the_table_says(made: Tables, number: int) -> None:
     """`python -m tests.tpch.outcomes` writes the table anew, `python -m tests.test_docs generated` README's."""

@@ -246,6 +246,7 @@ MODEST = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", ALL)
 def test_without_noise_and_heavy_units_the_answer_is_duckdbs(exact: Bench, sql: str) -> None:
     _agree(exact, sql, MODEST)
