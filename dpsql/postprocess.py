@@ -65,7 +65,7 @@ class Scratch:
         *,
         script: Iterable[str] = (),
         memory: str = MEMORY,
-        seconds: float = SECONDS,
+        seconds: float | None = None,
         cells: int = MAX_CELLS,
     ) -> None:
         """`script` makes what else it holds, once that is needed; the others are the limits of a query."""
@@ -118,7 +118,7 @@ class Scratch:
         if self._watch is None:
             self._watch = threading.Thread(target=self._interrupt_overdue, name="dpsql-scratch", daemon=True)
             self._watch.start()
-        self._deadlines[cursor] = time.monotonic() + self._seconds
+        self._deadlines[cursor] = time.monotonic() + (SECONDS if self._seconds is None else self._seconds)
         try:
             yield
         finally:
@@ -154,6 +154,10 @@ class Scratch:
                 cursor.abort()
         except duckdb.InterruptException:
             raise Cancelled("the query over the released numbers takes too long", hint="ask for less") from None
+        except duckdb.OutOfMemoryException:
+            raise EngineError(
+                "the query over the released numbers takes too much memory", hint="ask for less"
+            ) from None
         except duckdb.Error as error:
             raise _binding_error(error, tree) from None
         return Outer(sql, statement, tuple(row[0] for row in described), tuple(row[1] for row in described))

@@ -299,8 +299,13 @@ def test_the_engine_of_the_catalogue_has_less_time_and_memory(tmp_path: Path) ->
         catalogue = Catalogue(session)
         catalogue._scratch._seconds = 0.2
         client = connect(session, "bob", catalogue)
-        sql = f"SELECT count(*) FROM {', '.join(f'pg_attribute a{i}' for i in range(6))} WHERE a1.attname < a2.attname"
+        big = "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c WHERE"
+        sql = f"{big} a.attname || b.attname < c.attname"
         (error,) = errors(client.query(sql))
         assert error.sqlstate == "57014"
+        (error,) = errors(client.query(f"{big} a.attname || c.attname < b.attname || c.attnum ORDER BY random()"))
+        assert error.sqlstate == "0A000"
+        (error,) = errors(client.query("SELECT array_agg(i) FROM generate_series(1, 100000000) AS i, pg_database"))
+        assert (error.sqlstate, error.message) == ("58000", "the query over the released numbers takes too much memory")
         assert client.rows("SELECT count(*) FROM pg_database") == [("1",)]
         catalogue.close()
