@@ -286,6 +286,11 @@ class Connection:
             raise InterfaceError("the connection is closed", hint="connect again")
         return self._session
 
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return self._session is None
+
     def cursor(self) -> Cursor:
         """A new cursor."""
         self.session  # noqa: B018 - raises where closed

@@ -7,7 +7,6 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from dpsql.cli.budget import budget_table
 from dpsql.cli.errors import LEDGER, OK, POLICY, error_text, with_config
@@ -16,12 +15,11 @@ from dpsql.engines import Engine, TableReport, open_engine
 from dpsql.errors import EngineError, LedgerError, PolicyError
 from dpsql.ledger import Ledger
 from dpsql.ledger.faults import was_charged
-from dpsql.policy import Bound, Column, Key, Kind, Policy, Table, Unit, at_line, load_partly
+from dpsql.policy import Column, Kind, Policy, Table, Unit, at_line, load_partly
+from dpsql.policy.shown import bounds_text, fraction_text, keys_text
 from dpsql.privacy.loss import decimal_text
 from dpsql.session import resolved_policy
 from dpsql.table import Head, Style, table
-
-_SHOWN_KEYS = 8
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -164,11 +162,10 @@ def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
                 f"a key: dropped from GROUP BY {name}"
             )
         elif outside and column.bounds is not None:
-            low, high = column.bounds
             dropped = f"; GROUP BY {name} drops them" if column.type.kind in (Kind.INTEGER, Kind.DATE) else ""
             yield (
-                f"{report.table}: {_many(outside, 'value')} of {name} {_are(outside)} outside {_bound(low)} to "
-                f"{_bound(high)} and {_are(outside)} moved to the nearer bound{dropped}"
+                f"{report.table}: {_many(outside, 'value')} of {name} {_are(outside)} outside "
+                f"{bounds_text(column)} and {_are(outside)} moved to the nearer bound{dropped}"
             )
 
 
@@ -233,9 +230,9 @@ def _protected(policy: Policy, style: Style) -> str:
             _unit(policy, t),
             column.name,
             _with_key(t, column.name, str(column.type)),
-            "" if column.bounds is None else f"{_bound(column.bounds[0])} to {_bound(column.bounds[1])}",
-            _keys(column),
-            "" if column.grain is None else _fraction(column.grain),
+            bounds_text(column),
+            keys_text(column),
+            "" if column.grain is None else fraction_text(column.grain),
             "may occur" if column.nullable else "",
         ]
         for t in policy.tables.values()
@@ -268,33 +265,6 @@ def _with_key(whole: Table, name: str, shown: str) -> str:
     if name.lower() in whole.primary_key:
         return f"{shown} primary key"
     return f"{shown} unique" if column is not None and column.unique else shown
-
-
-def _keys(column: Column) -> str:
-    if column.keys is None:
-        return "false, true" if column.type.kind is Kind.BOOLEAN else ""
-    shown = ", ".join(_key(key) for key in column.keys[:_SHOWN_KEYS])
-    more = f", … ({len(column.keys)})" if len(column.keys) > _SHOWN_KEYS else ""
-    origin = f" from {'.'.join(column.keys_from)}" if column.keys_from else ""
-    return shown + more + origin
-
-
-def _key(key: Key) -> str:
-    if key is None:
-        return "NULL"
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, (int, Fraction)):
-        return _fraction(Fraction(key))
-    return key if isinstance(key, str) else str(key)
-
-
-def _bound(bound: Bound) -> str:
-    return _fraction(bound) if isinstance(bound, Fraction) else str(bound)
-
-
-def _fraction(value: Fraction) -> str:
-    return str(value.numerator) if value.denominator == 1 else f"{float(value):.9g}"
 
 
 def _public(policy: Policy, engine: Engine, style: Style) -> str:

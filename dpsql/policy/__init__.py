@@ -16,6 +16,7 @@ text of the policy and at whether its files are there. Comparing it with the dat
     reader     the file, privacy, budget
     lines      where in the file a key is written
     names      what the name of a column suggests
+    shown      what is declared, in words
     server     how the server listens, and to whom
     model      the result
 """
