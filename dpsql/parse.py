@@ -192,7 +192,7 @@ def _tokens(sql: str, dialect: str) -> list[Token]:
         raise ParseError(
             "the statement can't be split into words: a quote or comment isn't closed", hint="close it"
         ) from None
-    return tokens if marked == sql else [token for found in tokens for token in _unmarked(found)]
+    return _counted(tokens if marked == sql else [token for found in tokens for token in _unmarked(found)])
 
 
 _NUMBERED = re.compile(r"(?<![\w$])\$(?=[0-9]+(?!\w))", re.ASCII)
@@ -211,6 +211,22 @@ def _unmarked(token: Token) -> list[Token]:
         return [_token(token, token.token_type, text.replace(_MARK, "$"), token.start)]
     sign = Token(TokenType.PARAMETER, "$", line=token.line, col=token.col, start=token.start, end=token.start)
     return [sign, _token(token, TokenType.NUMBER, text[1:], token.start + 1)]
+
+
+def _counted(tokens: list[Token]) -> list[Token]:
+    """Each `?` as the tokens of `$1`, `$2`, …: the tree has LIMIT before WHERE, so it doesn't tell their order."""
+    found: list[Token] = []
+    count = 0
+    for token in tokens:
+        if token.token_type is not TokenType.PLACEHOLDER or token.text != "?":
+            found.append(token)
+            continue
+        count += 1
+        found += [
+            _token(token, TokenType.PARAMETER, "$", token.start),
+            _token(token, TokenType.NUMBER, str(count), token.start),
+        ]
+    return found
 
 
 def _token(place: Token, kind: TokenType, text: str, start: int) -> Token:
@@ -420,16 +436,9 @@ def _shift_positions(tree: exp.Expr, offset: int) -> None:
 
 def bind(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
     """Replace ?, $1 and :name by literals, before anything is analysed. Every parameter must be used, and given."""
-    holders = list(tree.find_all(exp.Placeholder, bfs=False))
-    holders.sort(key=lambda n: n.meta.get("start", 0))
     used: set[int | str] = set()
-    for node in holders:
-        name = node.args.get("this")
-        key: int | str
-        if name is None:
-            key = sum(isinstance(k, int) for k in used)
-        else:
-            key = int(name) - 1 if str(name).isdigit() else str(name)
+    for node in list(tree.find_all(exp.Placeholder)):
+        key: int | str = int(node.name) - 1 if node.name.isdigit() else node.name
         used.add(key)
         node.replace(literal(_lookup(parameters, key)))
     given: set[int | str] = set(parameters) if isinstance(parameters, Mapping) else set(range(len(parameters)))

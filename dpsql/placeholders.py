@@ -12,12 +12,9 @@ MOST = 65_535
 """Parameters, as PostgreSQL's protocol has it."""
 
 
-def number(node: exp.Expr, earlier: int) -> int | None:
-    """The 0-based number of a parameter: of `$1` its own, of `?` how many were before it; None: it has a name."""
-    name = node.args.get("this")
-    if name is None:
-        return earlier
-    text = str(name)
+def number(node: exp.Expr) -> int | None:
+    """The 0-based number of a parameter; None: it has a name."""
+    text = node.name
     return int(text) - 1 if text.isdigit() and len(text) < 6 and 0 < int(text) <= MOST else None
 
 
@@ -38,9 +35,8 @@ def wanted_types(tree: exp.Expr) -> tuple[str | None, ...]:
     Named parameters have no place in the protocol: they are left to the parser, which finds them without a value.
     """
     found: dict[int, str | None] = {}
-    holders = sorted(tree.find_all(exp.Placeholder, bfs=False), key=lambda node: int(node.meta.get("start", 0)))
-    for node in holders:
-        index = number(node, len(found))
+    for node in tree.find_all(exp.Placeholder, bfs=False):
+        index = number(node)
         if index is not None:
             found[index] = found.get(index) or _wanted(node)
     return tuple(found.get(index) for index in range(max(found, default=-1) + 1))

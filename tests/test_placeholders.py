@@ -115,3 +115,24 @@ def test_types_of_parameters(dialect: str, sql: str, types: tuple[str | None, ..
 )
 def test_statements_are_told_apart(dialect: str, sql: str, parts: list[str]) -> None:
     assert [sql[start:end] for start, end in split(sql, dialect=dialect)] == parts
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("explain", ["", "EXPLAIN "])
+def test_question_marks_count_in_the_order_of_the_text(dialect: str, explain: str) -> None:
+    """LIMIT stands first in the tree, and a function's arguments need not stand as they are written."""
+    sql = (
+        "SELECT LEFT(city, ?), COUNT(*) FROM visits WHERE age > ? AND city <> '?' AND score BETWEEN ? AND ? "
+        "GROUP BY 1 HAVING COUNT(*) > ? ORDER BY 2 LIMIT ? OFFSET ?"
+    )
+    tree = parse(f"{explain}{sql}", dialect=dialect, parameters=(1, 2, 3, 4, 5, 6, 7), types=TYPES).tree
+    written = tree.sql("duckdb")
+    for part in ("LEFT(city, 1)", "age > 2", "'?'", "BETWEEN 3 AND 4", "COUNT(*) > 5", "LIMIT 6", "OFFSET 7"):
+        assert part in written, written
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+def test_question_marks_as_the_parts_of_dates(dialect: str) -> None:
+    sql = "SELECT DATE_TRUNC(?, visited), COUNT(*) FROM visits GROUP BY DATE_TRUNC(?, visited) LIMIT ?"
+    written = parse(sql, dialect=dialect, parameters=("month", "month", 9), types=TYPES).tree.sql("duckdb")
+    assert written.count("DATE_TRUNC('MONTH', visited)") == 2 and "LIMIT 9" in written
