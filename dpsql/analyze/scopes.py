@@ -118,7 +118,8 @@ class Analyzer:
     def _set_operation(self, node: exp.SetOperation, env: Environment) -> Relation:
         self._only(node, "this expression distinct by_name order limit offset with_ side kind on")
         inner_env, clause = self._with(node, env)
-        sides = [self.query(side, inner_env) for side in (node.this, node.expression)]
+        written = (node.this, node.expression)
+        sides = [self.query(side, inner_env) for side in written]
         private = [side for side in sides if isinstance(side, Private)]
         if len(private) == len(sides) and isinstance(node, exp.Union) and not node.args.get("distinct"):
             return self._union(node, private)
@@ -128,7 +129,7 @@ class Analyzer:
                 f"{type(node).__name__.upper()} over private rows isn't supported",
                 "aggregate each side in a subquery, then combine the results",
             )
-        trees = [side.tree for side in sides if isinstance(side, Derived)]
+        trees = [_side(w, side.tree) for w, side in zip(written, sides, strict=True) if isinstance(side, Derived)]
         new = type(node)(this=trees[0], expression=trees[1], distinct=node.args.get("distinct"))
         new.set("by_name", node.args.get("by_name"))
         self._copy_tail(node, new, inner_env)
@@ -464,6 +465,12 @@ def _in_from(node: exp.Select) -> list[exp.Expr]:
     """What stands in FROM, in its order."""
     start = node.args.get("from_")
     return ([start.this] if start else []) + [join.this for join in node.args.get("joins") or []]
+
+
+def _side(written: exp.Expr, tree: exp.Expr) -> exp.Expr:
+    """A side of a set operation, in brackets where it means something else without those that it is written in."""
+    needed = isinstance(tree, exp.SetOperation) or any(tree.args.get(p) for p in ("order", "limit", "offset", "with_"))
+    return exp.Subquery(this=tree) if needed and isinstance(written, exp.Subquery) else tree
 
 
 def _public_table(name: str, node: exp.Table) -> exp.Expr:
