@@ -50,6 +50,13 @@ class Types(compiler.GenericTypeCompiler):
     def visit_FLOAT(self, type_: types.Float[Any], **kw: Any) -> str:
         return "DOUBLE"
 
+    def visit_NUMERIC(self, type_: types.Numeric[Any], **kw: Any) -> str:
+        """As many digits as DuckDB has, where it isn't said how many: its own default has three decimals."""
+        return "DECIMAL(38, 10)" if type_.precision is None else super().visit_NUMERIC(type_, **kw)
+
+    def visit_DECIMAL(self, type_: types.DECIMAL[Any], **kw: Any) -> str:
+        return self.visit_NUMERIC(type_, **kw)
+
     def visit_DATETIME(self, type_: types.DateTime, **kw: Any) -> str:
         return self.visit_TIMESTAMP(cast(types.TIMESTAMP, type_), **kw)
 
@@ -69,11 +76,15 @@ class Compiler(compiler.SQLCompiler):
     def render_literal_value(self, value: Any, type_: types.TypeEngine[Any]) -> str:
         """A value in the text as dpsql writes a parameter."""
         process = type_.dialect_impl(self.dialect).bind_processor(self.dialect)
-        return literal(process(value) if process else value).sql(self.written)
+        text = literal(process(value) if process else value).sql("duckdb")
+        return sqlglot.parse_one(text, read="duckdb").sql(self.written)
 
     def visit_typeclause(self, typeclause: elements.TypeClause, **kw: Any) -> str:
-        text = super().visit_typeclause(typeclause, **kw)  # type: ignore[no-untyped-call]
-        return exp.DataType.build(text, dialect="duckdb").sql(self.written)
+        return self.type_name(super().visit_typeclause(typeclause, **kw))  # type: ignore[no-untyped-call]
+
+    def type_name(self, name: str) -> str:
+        """The policy's dialect's name of a type of DuckDB's."""
+        return exp.DataType.build(name, dialect="duckdb").sql(self.written)
 
     def visit_try_cast(self, cast: elements.TryCast[Any], **kw: Any) -> str:
         name = "SAFE_CAST" if self.written == "bigquery" else "TRY_CAST"
@@ -87,6 +98,12 @@ class Compiler(compiler.SQLCompiler):
         if self.dialect.div_is_floordiv and not isinstance(right.type, (types.Numeric, types.Float)):
             right = elements.Cast(right, types.Double())
         return f"{self.process(binary.left, **kw)} / {self.process(right, **kw)}"
+
+    def visit_floordiv_binary(self, binary: elements.BinaryExpression[Any], operator: Any, **kw: Any) -> str:
+        """Rounded down; of whole numbers a whole number."""
+        text: str = super().visit_floordiv_binary(binary, operator, **kw)  # type: ignore[no-untyped-call]
+        whole = isinstance(binary.left.type, types.Integer) and isinstance(binary.right.type, types.Integer)
+        return f"CAST({text} AS {self.type_name('BIGINT')})" if whole and not self.dialect.div_is_floordiv else text
 
     def visit_bitwise_xor_op_binary(self, binary: elements.BinaryExpression[Any], operator: Any, **kw: Any) -> str:
         return _XOR[self.written].format(self.process(binary.left, **kw), self.process(binary.right, **kw))
@@ -104,6 +121,14 @@ class Compiler(compiler.SQLCompiler):
         return text
 
     # -- clauses
+
+    @property
+    def compound_keywords(self) -> dict[Any, str]:  # type: ignore[override]
+        """UNION and the like; BigQuery wants to be told DISTINCT."""
+        known = compiler.COMPOUND_KEYWORDS
+        if self.written != "bigquery":
+            return dict(known)
+        return {key: text if text.endswith(" ALL") else f"{text} DISTINCT" for key, text in known.items()}
 
     def get_select_precolumns(self, select: Any, **kw: Any) -> str:
         if not select._distinct_on:

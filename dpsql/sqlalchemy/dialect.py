@@ -53,6 +53,7 @@ class DpsqlDialect(Reflection):
     supports_native_uuid = False
     supports_multivalues_insert = True
     supports_alter = False
+    supports_comments = True
     supports_sane_rowcount = False
     supports_sane_multi_rowcount = False
     max_identifier_length = 255
