@@ -1,4 +1,4 @@
-"""Parts of SQLAlchemy's own suite for dialects: `python -m pytest -c tests/sqlalchemy/setup.cfg`."""
+"""Parts of SQLAlchemy's own suite for dialects: `python -m pytest -c tests/sqlalchemy/suite/setup.cfg`."""
 
 from sqlalchemy.testing.suite.test_cte import *  # noqa: F403
 from sqlalchemy.testing.suite.test_dialect import *  # noqa: F403

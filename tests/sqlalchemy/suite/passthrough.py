@@ -192,7 +192,7 @@ class SuiteDialect(DpsqlDialect):
 
     @classmethod
     def import_dbapi(cls) -> ModuleType:
-        from tests.sqlalchemy import passthrough
+        from tests.sqlalchemy.suite import passthrough
 
         return passthrough
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlalchemy.dialects import registry
 
-registry.register("dpsql.suite", "tests.sqlalchemy.passthrough", "SuiteDialect")
+registry.register("dpsql.suite", "tests.sqlalchemy.suite.passthrough", "SuiteDialect")
 pytest.register_assert_rewrite("sqlalchemy.testing.assertions")
 
 from sqlalchemy.testing.plugin.pytestplugin import *  # noqa: E402, F403
 
-from tests.sqlalchemy.requirements import LEFT_OUT  # noqa: E402
+from tests.sqlalchemy.suite.requirements import LEFT_OUT  # noqa: E402
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
