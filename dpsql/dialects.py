@@ -61,7 +61,8 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
         rounding = {"spark": exp.Trunc, "bigquery": exp.Round}.get(dialect)
         if rounding is not None:
             node.set("this", rounding(this=node.this))
-    if isinstance(node, (exp.Like, exp.ILike)) and "\\" in node.expression.name:
+    like = isinstance(node, (exp.Like, exp.ILike))
+    if like and any("\\" in text.name for text in node.expression.find_all(exp.Literal)):
         raise UnsupportedQuery(
             "a backslash in a LIKE pattern isn't supported",
             hint="use STARTS_WITH or =",

@@ -113,12 +113,30 @@ def _text_test(compiler: Compiler, node: exp.Expr) -> Typed:
 @handles(exp.Like, exp.ILike, args="this expression negate")
 def _like(compiler: Compiler, node: exp.Expr) -> Typed:
     (text,) = text_operands(compiler, node, node.this)
-    pattern = compiler.constant(node.expression)
-    if pattern is None or not isinstance(pattern[0], str):
+    pattern = _known_text(compiler, node.expression)
+    if pattern is None:
         raise refuse(node, f"the pattern of {show(node)} must be a text literal")
-    if pattern[0].count("%") > MAX_PATTERN_WILDCARDS:
+    if pattern.count("%") > MAX_PATTERN_WILDCARDS:
         raise refuse(node, f"the pattern of {show(node)} has more than {MAX_PATTERN_WILDCARDS} wildcards")
-    sql: exp.Expr = type(node)(this=paren(text.sql), expression=exp.Literal.string(pattern[0]))
+    sql: exp.Expr = type(node)(this=paren(text.sql), expression=exp.Literal.string(pattern))
     if node.args.get("negate"):
         sql = exp.Not(this=sql)
     return truth(sql, text.set.nullable)
+
+
+def _known_text(compiler: Compiler, node: exp.Expr) -> str | None:
+    """A text literal, or what is put together of such: `'%' || 'x' || '%'` stands where programs have a parameter."""
+    match node:
+        case exp.Paren():
+            return _known_text(compiler, node.this)
+        case exp.DPipe() | exp.Concat():
+            parts = node.expressions or [node.this, node.expression]
+            texts = [_known_text(compiler, part) for part in parts]
+            return None if None in texts else "".join(map(str, texts))
+        case exp.Lower() | exp.Upper():
+            text = _known_text(compiler, node.this)
+            if text is None or not text.isascii():
+                return None
+            return text.lower() if isinstance(node, exp.Lower) else text.upper()
+    known = compiler.constant(node)
+    return known[0] if known is not None and isinstance(known[0], str) else None

@@ -32,7 +32,7 @@ _BACKTICKS = ("bigquery", "spark")
 def words(dialect: str) -> set[str]:
     """The words that the dialect may take for something else than a name, in lower case."""
     known = sqlglot.Dialect.get_or_raise(dialect).tokenizer_class.KEYWORDS
-    return {word.lower() for word in known if word.isidentifier()}
+    return {word.lower() for words in known for word in words.split() if word.isidentifier()}
 
 
 class Preparer(compiler.IdentifierPreparer):
@@ -91,6 +91,9 @@ class Compiler(compiler.SQLCompiler):
         return f"{name}({self.process(cast.clause, **kw)} AS {self.process(cast.typeclause, **kw)})"
 
     # -- operators
+
+    def visit_empty_set_expr(self, element_types: Any, **kw: Any) -> str:
+        return f"SELECT {', '.join('NULL' for _ in element_types or [None])} WHERE 1 <> 1"
 
     def visit_truediv_binary(self, binary: elements.BinaryExpression[Any], operator: Any, **kw: Any) -> str:
         """A fraction, also of whole numbers."""
