@@ -15,7 +15,16 @@ import pytest
 
 from dpsql.engines.duckdb import DuckDBEngine
 from dpsql.engines.exact_rows import ExactRows
-from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, InternalError, LedgerError
+from dpsql.errors import (
+    AnalystLocked,
+    BudgetExhausted,
+    EngineError,
+    Error,
+    InternalError,
+    LedgerError,
+    NotReleasable,
+    UnsupportedQuery,
+)
 from dpsql.ledger import Failure, Ledger
 from dpsql.policy import Budget, Column, ColumnType, Kind, Limit, Policy, PrivacySettings, Source, Table, load
 from dpsql.privacy.noise import SystemNoise
@@ -348,3 +357,51 @@ def test_a_plan_is_run_on_the_data_that_it_was_made_for(
 )  # fmt: skip
 def test_brackets_in_set_operations_hold(session: Session, query: str, rows: list[tuple[int]]) -> None:
     assert sorted(session.execute(query, epsilon=ONE, analyst="alice").rows) == rows
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM people WHERE 1 = 0", "SELECT age FROM people WHERE (0 = 1) AND age > 3 ORDER BY age",
+        "SELECT * FROM people LIMIT 0", "SELECT * FROM (SELECT age FROM people) AS q WHERE FALSE",
+        "WITH q AS (SELECT * FROM people LIMIT 0) SELECT * FROM q WHERE age > 3", "SELECT * FROM people WHERE 1 <> 1",
+    ],
+)  # fmt: skip
+def test_private_rows_of_which_there_are_none(session: Session, query: str) -> None:
+    """So programs ask for the columns: it is answered from the policy, and free."""
+    fail(session, ValueError("read"))
+    found = session.execute(query, epsilon=ONE, analyst="alice")
+    assert found.rows == [] and [(c.name, c.type) for c in found.columns] == [("age", "BIGINT")]
+    assert found.privacy.epsilon_charged == 0 and session.ledger.totals().count == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM people WHERE 1 = 1", "SELECT * FROM people WHERE 1 = 1.0", "SELECT * FROM people WHERE TRUE",
+        "SELECT * FROM people WHERE 1 = 0 OR age > 3", "SELECT * FROM people WHERE NOT (1 = 0)",
+        "SELECT * FROM people WHERE 1 = '1'", "SELECT * FROM people WHERE 1e99999999 = 1",
+        "SELECT * FROM people WHERE 1 = 0 AND age > (SELECT COUNT(*) FROM people)", "SELECT * FROM people LIMIT 00",
+        "SELECT * FROM people LIMIT 1", "SELECT * FROM people LIMIT 0 OFFSET 1",
+    ],
+)  # fmt: skip
+def test_private_rows_of_which_there_may_be_some(session: Session, query: str) -> None:
+    with pytest.raises((NotReleasable, UnsupportedQuery)):
+        session.execute(query, epsilon=ONE, analyst="alice")
+    assert session.ledger.totals().count == 0
+
+
+def test_the_types_of_columns_without_rows(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("i,b,s,d,x,c,m\n")
+    (tmp_path / "policy.yaml").write_text(
+        "dpsql: 1\nbudget: {epsilon: 1}\nledger: x.ledger\ntables:\n  t:\n    source: t.csv\n    unit: row\n"
+        "    columns: {i: {type: integer}, b: {type: boolean}, s: {type: text}, d: {type: date}, x: {type: double},\n"
+        '      c: {type: "decimal(7,3)"}, m: {type: timestamp}}\n'
+    )
+    session = open_session(load(tmp_path / "policy.yaml"), create_ledger=True)
+    found = session.execute("SELECT *, i + 1, x > 1 AS more FROM t WHERE 1 = 0", analyst="alice")
+    assert [(c.name, c.type) for c in found.columns] == [
+        ("i", "BIGINT"), ("b", "BOOLEAN"), ("s", "VARCHAR"), ("d", "DATE"), ("x", "DOUBLE"), ("c", "DECIMAL(7,3)"),
+        ("m", "TIMESTAMP"), ("?column?", "BIGINT"), ("more", "BOOLEAN"),
+    ]  # fmt: skip
+    session.close()

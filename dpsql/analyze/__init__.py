@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.analyze.emptiness import columns_alone, is_empty
 from dpsql.analyze.relations import Private
 from dpsql.analyze.scopes import Analyzer
 from dpsql.errors import UnsupportedQuery
@@ -30,7 +31,9 @@ def analyze(tree: exp.Expr, policy: Policy, catalogue: Catalogue, *, today: dt.d
     analyzer = Analyzer(policy, catalogue, today, tree, policy.privacy.delta, level)
     relation = analyzer.query(tree, {})
     if isinstance(relation, Private):
-        raise analyzer.rows_refused(tree, relation)
+        if not is_empty(relation) or analyzer.releases:
+            raise analyzer.rows_refused(tree, relation)
+        relation = columns_alone(relation, analyzer)
     _check_one_unit(analyzer.releases)
     return Query(tuple(analyzer.releases), relation.tree, frozenset(analyzer.public_tables), tuple(analyzer.constants))
 

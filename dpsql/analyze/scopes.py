@@ -423,6 +423,9 @@ class Analyzer:
             )
 
     def _projection(self, node: exp.Select, scope: Scope) -> Private:
+        if (limit := node.args.get("limit")) is not None and show(limit).strip() == "LIMIT 0":
+            source = replace(scope.source, where=(*scope.source.where, exp.false()))
+            return self._projection(_without_limit(node), replace(scope, source=source))
         refused = {
             "distinct": "SELECT DISTINCT", "limit": "LIMIT", "offset": "OFFSET", "qualify": "QUALIFY",
             "having": "HAVING", "windows": "WINDOW",
@@ -459,6 +462,12 @@ class Analyzer:
             return
         expression = item.this if isinstance(item, exp.Alias) else item
         yield (item.alias or output_name(item)).lower(), scope.resolved(expression)
+
+
+def _without_limit(node: exp.Select) -> exp.Select:
+    copy = node.copy()
+    copy.set("limit", None)
+    return copy
 
 
 def _in_from(node: exp.Select) -> list[exp.Expr]:

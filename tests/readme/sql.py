@@ -43,6 +43,7 @@ CLAUSES = (
          "SELECT sex, COUNT(*) FROM people GROUP BY 1", "SELECT sex, COUNT(*) FROM people GROUP BY ALL"),
     ),
     Clause("the groups alone, from the policy, free", ("SELECT DISTINCT race FROM people",)),
+    Clause("which columns there are, free", ("SELECT * FROM people WHERE 1 = 0", "SELECT * FROM people LIMIT 0")),
     Clause("`HAVING`, of the noisy numbers", ("SELECT race, COUNT(*) AS n FROM people GROUP BY race HAVING n > 50",)),
     Clause(
         "`ORDER BY`, `LIMIT`, `OFFSET`",
