@@ -3,9 +3,9 @@
 A fenced block of `console` holds commands, each after `$ `, and what they print. A comment above it may say
 `<!-- test: random -->` (noise or dates are in it: the words are compared, not the numbers), `<!-- test: exit 1 -->`
 (the exit code), `<!-- test: install -->` (makes an environment: its parts are checked, not run) or
-`<!-- test: server -->` (runs until the end, on a free port instead of 5433). Blocks of `python` are run; a block of
-`text` holds what the last one before it prints. Blocks of `yaml` are loaded as policies. All run in their order in a
-copy of `config/` and the demo's data.
+`<!-- test: server -->` (runs until the end, on a free port instead of 5433). Blocks of `python` are run, and those of
+`ipython`, whose cells are divided by empty lines; a block of `text` holds what the last one before it prints. Blocks of
+`yaml` are loaded as policies. All run in their order in a copy of `config/` and the demo's data.
 
 `python -m tests.test_docs` writes what the commands print into README, and the parts that are made from the product
 (`tests/readme`); `python -m tests.test_docs generated` writes those parts alone.
@@ -28,13 +28,15 @@ from pathlib import Path
 import pytest
 
 from dpsql.policy import load
+from tests.notebook import run_cells
 from tests.readme import with_generated
 from tests.readme.product import compilers, copy_policies, generated
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 _BLOCK = re.compile(
-    r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>console|python|text|yaml)\n(?P<body>.*?)```\n", re.DOTALL
+    r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>console|python|ipython|text|yaml)\n(?P<body>.*?)```\n",
+    re.DOTALL,
 )
 
 
@@ -127,6 +129,19 @@ class Servers:
             process.communicate(timeout=30)
 
 
+def printed_by(block: Block, folder: Path, servers: Servers) -> str:
+    """What a block of Python prints; what the last cell of a notebook gives."""
+    code = servers.asking(block.body)
+    if block.language == "ipython":
+        cells = code.strip("\n").split("\n\n")
+        told = run_cells(folder, cells, {**environment(folder), "PYTHONPATH": str(ROOT)})
+        assert not any(cell["error"] for cell in told), told
+        return f"{told[-1]['value']}\n"
+    done = run([sys.executable, "-c", code], folder, PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, f"{block.body}\n{done.stdout}"
+    return done.stdout
+
+
 def expected_code(mark: str) -> int:
     """The exit code that a mark announces."""
     found = re.fullmatch(r"exit (\d+)", mark)
@@ -154,10 +169,8 @@ def _run_all(folder: Path, servers: Servers) -> None:
             began = servers.start(block)
             assert began.partition(", for ")[0] == block.commands[0][1].partition(", for ")[0], began
             continue
-        if block.language == "python":
-            done = run([sys.executable, "-c", servers.asking(block.body)], folder, PYTHONPATH=str(ROOT))
-            assert done.returncode == 0, f"{block.body}\n{done.stdout}"
-            printed = done.stdout
+        if block.language in ("python", "ipython"):
+            printed = printed_by(block, folder, servers)
             ran += 1
         if block.language == "text":
             assert _same(block, printed, block.body), printed
@@ -275,9 +288,8 @@ def write_outputs() -> None:
             if block.mark == "server":
                 servers.start(block)
                 continue
-            if block.language == "python":
-                code = servers.asking(block.body)
-                printed = run([sys.executable, "-c", code], folder, PYTHONPATH=str(ROOT)).stdout
+            if block.language in ("python", "ipython"):
+                printed = printed_by(block, folder, servers)
             if block.language not in ("console", "text") or block.mark == "install":
                 continue
             if block.language == "text":

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from sqlalchemy import Engine, text
 
 from dpsql.policy import load
 from dpsql.session import open_session, system_user
+from tests.notebook import run_cells
 from tests.sqlalchemy.deployment import connected, write
 from tests.wire.live import serving
 
@@ -62,32 +60,12 @@ def test_polars(engine: Engine) -> None:
 
 # ---------------------------------------------------------------------------------------------- notebooks
 
-_SHELL = """
-import json, sys
-from IPython.core.interactiveshell import InteractiveShell
-
-shell = InteractiveShell.instance()
-told = []
-for cell in json.load(sys.stdin):
-    ran = shell.run_cell(cell)
-    error = ran.error_before_exec or ran.error_in_exec
-    told.append({"value": str(ran.result), "error": error and str(error)})
-print("\\ntold: " + json.dumps(told))
-"""
-
 
 def notebook(folder: Path, *cells: str) -> list[dict[str, Any]]:
-    """What each cell gives in a notebook's shell, in a process of its own: its value as text, or its error."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(folder), "PLOOMBER_STATS_ENABLED": "false"}
-    done = subprocess.run(
-        [sys.executable, "-c", _SHELL], input=json.dumps(["%load_ext sql", *cells]), cwd=folder, env=environment,
-        capture_output=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("told: ")]
-    told: list[dict[str, Any]] = json.loads(line.removeprefix("told: "))
-    assert told[0]["error"] is None, told[0]
-    return told[1:]
+    """What each cell gives after jupysql is loaded."""
+    loaded, *told = run_cells(folder, ["%load_ext sql", *cells], {**os.environ, "PYTHONPATH": str(ROOT)})
+    assert loaded["error"] is None, loaded
+    return told
 
 
 def cells_of(table: str) -> list[list[str]]:
