@@ -120,8 +120,7 @@ class Compiler(compiler.SQLCompiler):
         return f"NOT {self.visit_regexp_match_op_binary(binary, operator, **kw)}"
 
     def visit_aggregate_strings_func(self, fn: Any, **kw: Any) -> str:
-        text: str = super().visit_aggregate_strings_func(fn, use_function_name="STRING_AGG", **kw)  # type: ignore[no-untyped-call]
-        return text
+        return f"STRING_AGG{self.function_argspec(fn, **kw)}"
 
     # -- clauses
 
