@@ -6,20 +6,18 @@ from fractions import Fraction
 
 from dpsql.policy.model import Bound, Column, Key, Kind, Table, Unit
 
-SHOWN_KEYS = 8
-
 
 def bounds_text(column: Column) -> str:
     """`0 to 100`; "" without bounds."""
     return "" if column.bounds is None else f"{_bound(column.bounds[0])} to {_bound(column.bounds[1])}"
 
 
-def keys_text(column: Column) -> str:
-    """`1, 2, 3`; "" without keys."""
+def keys_text(column: Column, most: int = 8) -> str:
+    """`1, 2, 3`, of many keys the first ones; "" without keys."""
     if column.keys is None:
         return "false, true" if column.type.kind is Kind.BOOLEAN else ""
-    shown = ", ".join(_key(key) for key in column.keys[:SHOWN_KEYS])
-    more = f", … ({len(column.keys)})" if len(column.keys) > SHOWN_KEYS else ""
+    shown = ", ".join(_key(key) for key in column.keys[:most])
+    more = f", … ({len(column.keys)})" if len(column.keys) > most else ""
     origin = f" from {'.'.join(column.keys_from)}" if column.keys_from else ""
     return shown + more + origin
 
@@ -30,25 +28,31 @@ def fraction_text(value: Fraction) -> str:
 
 
 def column_comment(table: Table, column: Column) -> str | None:
-    """The description, and what can be asked of the column: its bounds and keys, or that it names the unit."""
+    """What it holds, its bounds and keys, and whether it names the privacy unit."""
     parts = [column.description]
-    if not table.public:
-        if isinstance(table.unit, Unit) and table.unit.column == column.name.lower():
-            parts.append("names the privacy unit")
-        parts += [bounds_text(column), keys_text(column)]
+    if column.bounds is not None:
+        parts.append(f"bounds {bounds_text(column)}")
+    if column.keys is not None:
+        parts.append(f"keys {keys_text(column, most=20)}")
+    if isinstance(table.unit, Unit) and table.unit.column == column.name.lower():
+        parts.append("names the privacy unit")
     return "; ".join(filter(None, parts)) or None
 
 
-def table_comment(table: Table) -> str | None:
-    """The description, and of a private table what is protected."""
-    parts = [table.description]
-    if table.unit == "row":
-        parts.append("private: each row is a privacy unit")
-    elif isinstance(table.unit, Unit):
-        reached = table.unit.column and table.columns[table.unit.column].name
-        reached = reached or (f"via {table.unit.via.parent}" if table.unit.via else "")
-        parts.append(f"private: privacy unit {reached}")
-    return "; ".join(filter(None, parts)) or None
+def table_comment(table: Table) -> str:
+    """What a row is, and whose."""
+    return f"{table.description}; {_whose(table)}" if table.description else _whose(table)
+
+
+def _whose(table: Table) -> str:
+    unit = table.unit
+    if unit is None:
+        return "public: answered exactly, at no cost"
+    if not isinstance(unit, Unit):
+        return "privacy unit: each row"
+    named = table.columns[unit.column].name if unit.column else f"via {unit.via.parent}" if unit.via else ""
+    many = f", about {unit.max_rows} rows of each count in full" if unit.max_rows > 1 else ""
+    return f"privacy unit: {named}{many}"
 
 
 def _key(key: Key) -> str:

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, create_engine, exc, func, select, table, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import NullPool, QueuePool
 
 import dpsql
 from dpsql.sqlalchemy import DpsqlDialect
@@ -104,6 +105,19 @@ def test_what_is_known_of_the_server(engine: Engine) -> None:
         assert (dialect.default_schema_name, dialect.default_isolation_level) == ("public", "AUTOCOMMIT")
         assert (dialect.paramstyle, dialect.positional) == ("qmark", True)
     assert isinstance(engine.pool, QueuePool)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"paramstyle": "named"}, {"paramstyle": "numeric_dollar"}, {"isolation_level": "AUTOCOMMIT"},
+        {"poolclass": NullPool}, {"query_cache_size": 0},
+    ],
+)  # fmt: skip
+def test_options_of_engines(path: Path, options: dict[str, Any]) -> None:
+    asked = text("SELECT city FROM visits GROUP BY city HAVING COUNT(*) > :n ORDER BY city LIMIT :most OFFSET :first")
+    with connected(path, **options) as engine, engine.connect().execution_options(yield_per=1) as connection:
+        assert connection.execute(asked, {"most": 5, "n": 0, "first": 1}).all() == [("Oslo",)]
 
 
 # ---------------------------------------------------------------------------------------------- ε and what it bought

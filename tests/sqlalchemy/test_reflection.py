@@ -54,10 +54,10 @@ def test_columns(inspector: Inspector) -> None:
         "BIGINT", "VARCHAR", "NUMERIC(10, 2)", "DOUBLE", "DATE", "TIMESTAMP", "BOOLEAN",
     ]  # fmt: skip
     assert [name for name, column in columns.items() if column["nullable"]] == ["city", "cost"]
-    assert columns["age"]["comment"] == "in years; 0 to 100"
-    assert columns["city"]["comment"] == "Oslo, Bergen, NULL"
-    assert columns["day"]["comment"] == "2024-01-01 to 2024-12-31"
-    assert columns["smoker"]["comment"] == "false, true"
+    assert columns["age"]["comment"] == "in years; bounds 0 to 100"
+    assert columns["city"]["comment"] == "keys Oslo, Bergen, NULL"
+    assert columns["day"]["comment"] == "bounds 2024-01-01 to 2024-12-31"
+    assert columns["smoker"]["comment"] is None
 
 
 def test_public_columns(inspector: Inspector) -> None:
@@ -82,10 +82,13 @@ def test_keys(inspector: Inspector) -> None:
 
 
 def test_comments(inspector: Inspector) -> None:
-    assert inspector.get_table_comment("visits")["text"] == "One row per visit; private: each row is a privacy unit"
-    assert inspector.get_table_comment("codes")["text"] == "What the codes mean"
-    assert inspector.get_table_comment("stays", "wards")["text"] == "private: privacy unit via wards.patients"
-    assert inspector.get_table_comment("patients", "wards")["text"] == "private: privacy unit patient"
+    assert inspector.get_table_comment("visits")["text"] == "One row per visit; privacy unit: each row"
+    assert inspector.get_table_comment("codes")["text"] == "What the codes mean; public: answered exactly, at no cost"
+    assert (
+        inspector.get_table_comment("stays", "wards")["text"]
+        == "privacy unit: via wards.patients, about 5 rows of each count in full"
+    )
+    assert inspector.get_table_comment("patients", "wards")["text"] == "privacy unit: patient"
     patient, name = inspector.get_columns("patients", "wards")
     assert patient["comment"] == "names the privacy unit"
     assert (name["name"], name["comment"]) == ("Name", None)

@@ -99,7 +99,7 @@ def test_jupysql(tmp_path: Path) -> None:
     assert cells_of(told[1]["value"]) == [["Name"], ["visits"], ["codes"]]
     assert cells_of(told[2]["value"]) == [["Name"], ["patients"], ["stays"]]
     columns = {row[0]: row for row in cells_of(told[3]["value"])}
-    assert "BIGINT" in columns["age"] and "in years; 0 to 100" in columns["age"]
+    assert "BIGINT" in columns["age"] and "in years; bounds 0 to 100" in columns["age"]
     expected = [["city", "n", "age"], ["Bergen", "2", "56.5"], ["Oslo", "2", "37.5"]]
     assert cells_of(told[4]["value"])[:3] == expected
     assert cells_of(told[6]["value"]) == [["n"], ["3"]]
