@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 from sqlalchemy import (
+    DECIMAL,
+    TIMESTAMP,
+    Boolean,
     Column,
+    Date,
+    DateTime,
     Double,
     Engine,
     Float,
@@ -324,3 +329,20 @@ def test_statements_are_compiled_once(engine: Engine, tables: MetaData) -> None:
             asked = select(func.count()).select_from(visits).where(visits.c.age > age).limit(age)
             assert connection.execute(asked).scalar() == expected
     assert len(cache) == 1
+
+
+def test_types_mean_what_they_mean_in_sqlalchemy(engine: Engine) -> None:
+    """DuckDB's FLOAT has 32 bits and its NUMERIC three decimals; a TIMESTAMP of Spark's and BigQuery's has a zone."""
+    moment = dt.datetime(2020, 2, 3, 4, 5, 6)
+    for kind, value, expected in (
+        (Float, "0.1", 0.1), (Double, "0.1", 0.1), (Numeric, "0.123456", Decimal("0.123456")),
+        (DECIMAL, "0.123456", Decimal("0.123456")), (Numeric(5, 1), "2.34", Decimal("2.3")), (Integer, "7", 7),
+        (DateTime, "2020-02-03 04:05:06", moment), (TIMESTAMP, "2020-02-03 04:05:06", moment),
+        (TIMESTAMP(timezone=True), "2020-02-03 04:05:06+00", moment.replace(tzinfo=dt.UTC)),
+        (Date, "2020-02-03", moment.date()), (String(4), "text", "text"), (Boolean, "true", True),
+    ):  # fmt: skip
+        with engine.connect() as connection:
+            found = connection.scalar(select(cast(literal(value), kind)))
+            written = select(cast(literal(value), kind)).compile(engine, compile_kwargs={"literal_binds": True})
+            assert connection.exec_driver_sql(str(written)).scalar() == expected, written
+        assert (found, type(found)) == (expected, type(expected)), written
