@@ -339,6 +339,7 @@ def test_types_mean_what_they_mean_in_sqlalchemy(engine: Engine) -> None:
         (DECIMAL, "0.123456", Decimal("0.123456")), (Numeric(5, 1), "2.34", Decimal("2.3")), (Integer, "7", 7),
         (DateTime, "2020-02-03 04:05:06", moment), (TIMESTAMP, "2020-02-03 04:05:06", moment),
         (TIMESTAMP(timezone=True), "2020-02-03 04:05:06+00", moment.replace(tzinfo=dt.UTC)),
+        (DateTime(timezone=True), "2020-02-03 04:05:06+00", moment.replace(tzinfo=dt.UTC)),
         (Date, "2020-02-03", moment.date()), (String(4), "text", "text"), (Boolean, "true", True),
     ):  # fmt: skip
         with engine.connect() as connection:
@@ -346,3 +347,13 @@ def test_types_mean_what_they_mean_in_sqlalchemy(engine: Engine) -> None:
             written = select(cast(literal(value), kind)).compile(engine, compile_kwargs={"literal_binds": True})
             assert connection.exec_driver_sql(str(written)).scalar() == expected, written
         assert (found, type(found)) == (expected, type(expected)), written
+
+
+@pytest.mark.filterwarnings("ignore:Passing expression to")
+def test_distinct_on_is_not_left_out(engine: Engine, tables: MetaData) -> None:
+    codes = tables.tables["codes"]
+    asked = select(codes.c.code).distinct(codes.c.code % 2).order_by(codes.c.code % 2, codes.c.code)
+    assert "DISTINCT ON (" in str(asked.compile(engine))
+    if engine.dialect.written in ("duckdb", "postgres"):  # type: ignore[attr-defined]
+        with engine.connect() as connection:
+            assert connection.execute(asked).scalars().all() == [2, 1]
