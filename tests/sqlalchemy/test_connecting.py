@@ -101,7 +101,7 @@ def test_what_is_known_of_the_server(engine: Engine) -> None:
     with engine.connect():
         dialect = engine.dialect
         version = ".".join(map(str, dialect.server_version_info or ()))
-        assert metadata.version("dpsql").startswith(version)
+        assert metadata.version("dpsql") == version
         assert (dialect.default_schema_name, dialect.default_isolation_level) == ("public", "AUTOCOMMIT")
         assert (dialect.paramstyle, dialect.positional) == ("qmark", True)
     assert isinstance(engine.pool, QueuePool)
@@ -145,6 +145,12 @@ def test_epsilon_of_connections_and_engines(engine: Engine) -> None:
     with engine.connect() as connection:
         connection.execute(COUNT)
         assert connection.info["privacy"].epsilon_charged == 10**7
+
+
+def test_epsilon_of_statements_without_parameters(engine: Engine) -> None:
+    with engine.connect().execution_options(no_parameters=True, epsilon=0.5) as connection:
+        connection.exec_driver_sql("SELECT COUNT(*) FROM visits")
+        assert connection.info["privacy"].epsilon_charged == Fraction(1, 2)
 
 
 def test_an_epsilon_that_is_none(engine: Engine, path: Path) -> None:
@@ -250,6 +256,12 @@ def test_the_pool_looks_before_it_gives(path: Path) -> None:
             assert connection.connection.dbapi_connection is not broken
             assert connection.scalar(COUNT) == 4
             assert engine.dialect.do_ping(connection.connection.dbapi_connection)  # type: ignore[arg-type]
+
+
+def test_a_ping_asks_nothing(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    with engine.connect() as connection:
+        monkeypatch.delattr(dpsql.Cursor, "execute")
+        assert engine.dialect.do_ping(connection.connection.dbapi_connection)  # type: ignore[arg-type]
 
 
 def test_threads_share_an_engine(engine: Engine, path: Path) -> None:
