@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from itertools import count, groupby
 
 from dpsql.policy import Column, ForeignKey, Kind, Table
+from dpsql.policy.shown import column_comment, table_comment
 from dpsql.wire.catalogue import facts
 from dpsql.wire.catalogue.facts import Attribute, Relation, Row
-from dpsql.wire.catalogue.words import comment_on_column, comment_on_table
 
 FIRST = 16_384
 """The first number of what isn't the server's own."""
@@ -43,7 +43,7 @@ def shown(table: Table, column: Column) -> Shown:
         assert column.type.precision is not None and column.type.scale is not None
         modifier = _modifier(column.type.precision, column.type.scale)
     kept = column.nullable or (column.keys is not None and None in column.keys)
-    return Shown(column.name.lower(), kind, modifier, not kept, comment_on_column(table, column))
+    return Shown(column.name.lower(), kind, modifier, not kept, column_comment(table, column))
 
 
 def _modifier(precision: int, scale: int) -> int:
@@ -190,7 +190,7 @@ def _add_table(made: Contents, schema: str, name: str, table: Table, columns: Se
     )  # fmt: skip
     for number, hidden in enumerate(_HIDDEN):
         _add_column(made, oid, -1 - number, hidden)
-    made.add("pg_description", objoid=oid, classoid=PG_CLASS, objsubid=0, description=comment_on_table(table))
+    made.add("pg_description", objoid=oid, classoid=PG_CLASS, objsubid=0, description=table_comment(table))
 
 
 _HIDDEN = (
