@@ -214,6 +214,7 @@ def test_rollback_refunds_nothing(engine: Engine, path: Path) -> None:
 def test_isolation_levels(engine: Engine) -> None:
     with engine.connect() as connection:
         assert connection.get_isolation_level() == "AUTOCOMMIT"
+        assert engine.dialect.detect_autocommit_setting(connection.connection.dbapi_connection)  # type: ignore[arg-type]
         assert connection.execution_options(isolation_level="AUTOCOMMIT").scalar(COUNT) == 4
     with pytest.raises(exc.ArgumentError, match="Valid isolation levels for 'dpsql' are AUTOCOMMIT"):
         engine.connect().execution_options(isolation_level="SERIALIZABLE")
