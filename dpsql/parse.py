@@ -9,8 +9,10 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
@@ -37,6 +39,8 @@ MAX_TYPED = 6
 MAX_SUBSCRIPTS = 100
 """The parser looks through all that a subscript stands behind, again for each."""
 _TYPES = sqlglot.Parser.TYPE_TOKENS | {TokenType.ROW}
+MAX_TEMPLATES = 256
+"""Statements with parameters that a parser remembers."""
 MAX_DEPTH = 120
 """Levels of the tree, a chain of ANDs or ORs counting as one."""
 
@@ -71,10 +75,48 @@ class _Read:
     per_group: int | None
 
 
+class Parser:
+    """Parses statements of one dialect over tables of the same types. Safe for many threads.
+
+    A statement with parameters is read, and where that can be translated, once for all their values.
+    """
+
+    def __init__(self, dialect: str, types: ColumnTypes) -> None:
+        self._dialect = dialect
+        self._types = types
+        self._lock = threading.Lock()
+        self._templates: OrderedDict[str, Statement] = OrderedDict()
+
+    def parse(self, sql: str, parameters: Parameters) -> Statement:
+        """As the function of that name."""
+        with self._lock:
+            template = self._templates.get(sql)
+            if template is not None:
+                self._templates.move_to_end(sql)
+        if template is None:
+            read = _read(sql, self._dialect, self._types)
+            if not _is_template(read.tree, sql, self._dialect):
+                return _statement(read, self._dialect, self._types, parameters)
+            template = _statement(read, self._dialect, self._types, None)
+            with self._lock:
+                self._templates[sql] = template
+                if len(self._templates) > MAX_TEMPLATES:
+                    self._templates.popitem(last=False)
+        return replace(template, tree=_without_arrays(_filled(template.tree.copy(), parameters)))
+
+    def placeholder_types(self, sql: str) -> tuple[str | None, ...]:
+        """As the function of that name."""
+        return placeholder_types(sql, dialect=self._dialect, types=self._types)
+
+
 def parse(sql: str, *, dialect: str, parameters: Parameters, types: ColumnTypes) -> Statement:
     """Parse one statement; raises ParseError, InvalidParameter or UnsupportedQuery."""
-    read = _read(sql, dialect, types)
-    tree = _without_arrays(bind(read.tree, parameters))
+    return Parser(dialect, types).parse(sql, parameters)
+
+
+def _statement(read: _Read, dialect: str, types: ColumnTypes, parameters: Parameters | None) -> Statement:
+    """The statement with its parameters' values, or None: a template, with a mark for each."""
+    tree = _without_arrays(_marked(read.tree) if parameters is None else bind(read.tree, parameters))
     if read.offset:
         _shift_positions(tree, read.offset)
     typed = True
@@ -436,13 +478,23 @@ def _shift_positions(tree: exp.Expr, offset: int) -> None:
 
 def bind(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
     """Replace ?, $1 and :name by literals, before anything is analysed. Every parameter must be used, and given."""
-    used: set[int | str] = set()
-    for node in list(tree.find_all(exp.Placeholder)):
-        key: int | str = int(node.name) - 1 if node.name.isdigit() else node.name
-        used.add(key)
+    return _with_values(tree, _holders(tree), parameters)
+
+
+Key = int | str
+"""What a parameter is called: its 0-based number, or its name."""
+
+
+def _holders(tree: exp.Expr) -> list[tuple[exp.Expr, Key]]:
+    """The places of parameters, each with what it is called."""
+    return [(node, int(node.name) - 1 if node.name.isdigit() else node.name) for node in tree.find_all(exp.Placeholder)]
+
+
+def _with_values(tree: exp.Expr, holders: Sequence[tuple[exp.Expr, Key]], parameters: Parameters) -> exp.Expr:
+    for node, key in holders:
         node.replace(literal(_lookup(parameters, key)))
-    given: set[int | str] = set(parameters) if isinstance(parameters, Mapping) else set(range(len(parameters)))
-    if unused := given - used:
+    given: set[Key] = set(parameters) if isinstance(parameters, Mapping) else set(range(len(parameters)))
+    if unused := given - {key for _, key in holders}:
         names = ", ".join(sorted(k if isinstance(k, str) else str(k + 1) for k in unused))
         raise InvalidParameter(f"the statement has no place for parameter {names}")
     return tree
@@ -478,7 +530,41 @@ def _without_arrays(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def _lookup(parameters: Parameters, key: int | str) -> object:
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
+_TEMPLATE_MARK = "\x02"
+
+
+def _is_template(tree: exp.Expr, sql: str, dialect: str) -> bool:
+    """Whether the statement has parameters and means the same whenever their values are put in.
+
+    A translation looks at literals: at their types in arithmetic and casts, at their values in intervals and names of
+    units. What a column, or whatever else, is compared with is copied as it is.
+    """
+    holders = _holders(tree)
+    if not holders or _TEMPLATE_MARK in sql:
+        return False
+    return dialect == "duckdb" or all(type(node.parent) in _COMPARISONS for node, _ in holders)
+
+
+def _marked(tree: exp.Expr) -> exp.Expr:
+    """The tree with a text in the place of each parameter, which the statement can't hold. Changes the tree."""
+    for node, key in _holders(tree):
+        kind = "#" if isinstance(key, int) else ":"
+        node.replace(exp.Literal.string(f"{_TEMPLATE_MARK}{kind}{key}"))
+    return tree
+
+
+def _filled(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
+    """The template's tree with values in the places of its marks. Changes the tree."""
+    holders: list[tuple[exp.Expr, Key]] = []
+    for node in tree.find_all(exp.Literal):
+        if node.is_string and node.name.startswith(_TEMPLATE_MARK):
+            kind, name = node.name[1], node.name[2:]
+            holders.append((node, int(name) if kind == "#" else name))
+    return _with_values(tree, holders, parameters)
+
+
+def _lookup(parameters: Parameters, key: Key) -> object:
     if isinstance(parameters, Mapping):
         if isinstance(key, str) and key in parameters:
             return parameters[key]
@@ -509,7 +595,7 @@ def literal(value: object) -> exp.Expr:
             return exp.Literal.string(value)
         case dt.datetime():
             moment = value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
-            return exp.cast(exp.Literal.string(moment.isoformat(sep=" ")), "TIMESTAMP")
+            return exp.cast(exp.Literal.string(moment.isoformat(sep=" ")), exp.DType.TIMESTAMPNTZ)
         case dt.date():
             return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
     raise InvalidParameter(

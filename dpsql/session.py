@@ -18,13 +18,13 @@ from typing import Literal
 from sqlglot import exp
 
 from dpsql.analyze import analyze
-from dpsql.answers import Answer, Answers, Question, answers_path, asker_of, questions
+from dpsql.answers import Answer, Answers, Question, answers_path, asker_of, declarations, questions
 from dpsql.columns import Released, listed, released, sample
 from dpsql.engines import Engine, Transaction, open_engine
 from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import Cost, explain
 from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
-from dpsql.parse import Format, Parameters, Statement, parse, placeholder_types
+from dpsql.parse import Format, Parameters, Parser, Statement
 from dpsql.plan import Plan, ReleasePlan, charge_of, check_epsilon, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
@@ -83,6 +83,23 @@ class Compiled:
         return self.outer.sql or render(with_half_widths(self.plan)[0])
 
 
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What statements are compiled against, for one data version.
+
+    policy    with what public tables hold filled in
+    declared  what a question says of tables and data
+    scratch   the engine of outer queries, which holds the public tables
+    """
+
+    version: str
+    policy: Policy
+    catalogue: Catalogue
+    parser: Parser
+    declared: Mapping[str, object]
+    scratch: Scratch
+
+
 class Session:
     """Answers statements under one policy. Safe for many threads.
 
@@ -101,8 +118,7 @@ class Session:
         self._lock = threading.Lock()
         self._plans: OrderedDict[Hashable, Compiled] = OrderedDict()
         self._version = engine.version
-        self._scratch: Scratch | None = None
-        self._resolved = policy
+        self._data: Data | None = None
 
     # ------------------------------------------------------------------------------------------ answering
 
@@ -294,8 +310,7 @@ class Session:
         Raises ParseError, UnsupportedQuery; what else is wrong in it shows once the values are known.
         """
         try:
-            policy, _, _ = self._current()
-            return placeholder_types(sql, dialect=policy.dialect, types=_types(policy, self.engine))
+            return self._current().parser.placeholder_types(sql)
         except Error:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary
@@ -321,49 +336,42 @@ class Session:
     def _compile(
         self, sql: str, parameters: Parameters, epsilon: Fraction, level: Fraction = LEVEL
     ) -> tuple[Compiled, Scratch, str]:
-        policy, scratch, version = self._current()
+        data = self._current()
         today = dt.datetime.now(dt.UTC).date()
-        key = (sql, _hashable(parameters), epsilon, level, today, version)
+        key = (sql, _hashable(parameters), epsilon, level, today, data.version)
         with self._lock:
             found = self._plans.get(key)
             if found is not None:
                 self._plans.move_to_end(key)
-                return found, scratch, version
+                return found, data.scratch, data.version
         try:
-            compiled = self._compiled(policy, scratch, sql, parameters, epsilon, level, today, version)
+            compiled = self._compiled(data, sql, parameters, epsilon, level, today)
         except RecursionError:  # translated into DuckDB's SQL, a tree can be deeper than what was written
             raise UnsupportedQuery("the statement nests too deep", hint="use fewer levels, or plainer ones") from None
         with self._lock:
             self._plans[key] = compiled
             while len(self._plans) > CACHED_PLANS:
                 self._plans.popitem(last=False)
-        return compiled, scratch, version
+        return compiled, data.scratch, data.version
 
     def _compiled(
-        self,
-        policy: Policy,
-        scratch: Scratch,
-        sql: str,
-        parameters: Parameters,
-        epsilon: Fraction,
-        level: Fraction,
-        today: dt.date,
-        version: str,
+        self, data: Data, sql: str, parameters: Parameters, epsilon: Fraction, level: Fraction, today: dt.date
     ) -> Compiled:
-        statement = parse(sql, dialect=policy.dialect, parameters=parameters, types=_types(policy, self.engine))
-        query = analyze(statement.tree, policy, self._catalogue(), today=today, level=level)
+        policy = data.policy
+        statement = data.parser.parse(sql, parameters)
+        query = analyze(statement.tree, policy, data.catalogue, today=today, level=level)
         _check_typed(statement)
         _check_bounds(statement, query)
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
         plan = replace(plan, outer=without_clock(plan.outer, today))
         inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
-        asked = questions(plan, inner, self.policy, policy.data_version or version)
+        asked = questions(plan, inner, data.declared)
         tree, extra = with_half_widths(plan)
         outer = _plain_outer(plan, tree)
         constants: dict[str, tuple[Constant, Outer]] = {}
         if outer is None or plan.constants:
             samples = {release_name(i): sample(r) for i, r in enumerate(plan.releases)}
-            bound = partial(scratch.bind, samples=samples, tree=statement.tree)
+            bound = partial(data.scratch.bind, samples=samples, tree=statement.tree)
             outer = outer or bound(render(total(tree)))
             constants = {c.name: (c, bound(render(total(c.tree)))) for c in plan.constants}
         visible = len(outer.names) - len(extra)
@@ -376,19 +384,22 @@ class Session:
         types = {table.name.lower(): self.engine.physical_types(table) for table in tables}
         return Catalogue(types, {table.name.lower(): self.engine.unique_columns(table) for table in tables})
 
-    def _current(self) -> tuple[Policy, Scratch, str]:
-        """The policy with what public tables hold filled in, and the scratch engine, for the data as it is now."""
+    def _current(self) -> Data:
+        """What statements are compiled against, for the data as they are now."""
         version = self.engine.version
         with self._lock:
-            if self._scratch is None or version != self._version:
+            if self._data is None or version != self._version:
                 if version != self._version:
                     with self.engine.transaction() as transaction:  # makes the engine load what changed
                         version = transaction.version
-                self._resolved = resolved_policy(self.policy, self.engine)
+                policy = resolved_policy(self.policy, self.engine)
                 public = [self.engine.public_table(t) for t in self.policy.tables.values() if t.public]
-                self._scratch, self._version = Scratch(public), version
+                parser = Parser(policy.dialect, _types(policy, self.engine))
+                declared = declarations(self.policy, policy.data_version or version)
+                self._data = Data(version, policy, self._catalogue(), parser, declared, Scratch(public))
+                self._version = version
                 self._plans.clear()
-            return self._resolved, self._scratch, version
+            return self._data
 
     def close(self) -> None:
         """Let engine, ledger and stored answers go."""

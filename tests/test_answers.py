@@ -306,13 +306,10 @@ def test_another_file_under_the_same_version_is_another_question(folder: Path) -
 def test_the_day_is_part_of_the_question(folder: Path) -> None:
     """CURRENT_DATE over private rows is a literal of the SQL that runs; over released numbers it changes nothing."""
     with asking(folder) as session:
-        policy, scratch, version = session._current()
+        data = session._current()
 
         def question(sql: str, day: int) -> Question:
-            compiled = session._compiled(
-                policy, scratch, sql, (), Fraction(1), Fraction(1, 2), dt.date(2020, 5, day), version
-            )
-            return compiled.questions[0]
+            return session._compiled(data, sql, (), Fraction(1), Fraction(1, 2), dt.date(2020, 5, day)).questions[0]
 
         inside = "SELECT COUNT(*) FROM people WHERE born < CURRENT_DATE"
         assert question(inside, 1) == question(inside, 1) != question(inside, 2)

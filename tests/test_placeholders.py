@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
+from decimal import Decimal
+
 import pytest
 
 from dpsql.errors import Error, InvalidParameter
-from dpsql.parse import parse, placeholder_types, split
+from dpsql.parse import MAX_TEMPLATES, Parser, _read, _statement, parse, placeholder_types, split
 
 DIALECTS = ["duckdb", "postgres", "bigquery", "spark"]
 TYPES = {
@@ -136,3 +140,64 @@ def test_question_marks_as_the_parts_of_dates(dialect: str) -> None:
     sql = "SELECT DATE_TRUNC(?, visited), COUNT(*) FROM visits GROUP BY DATE_TRUNC(?, visited) LIMIT ?"
     written = parse(sql, dialect=dialect, parameters=("month", "month", 9), types=TYPES).tree.sql("duckdb")
     assert written.count("DATE_TRUNC('MONTH', visited)") == 2 and "LIMIT 9" in written
+
+
+VALUES: list[object] = [
+    5, -5, 10**12, 1.5, -2.25, 1e300, Decimal("1.50"), Decimal(-3), "a", "it's", "\\x", "2020-01-01", "", True, False,
+    "\x02#0", None, dt.date(2020, 1, 2), dt.datetime(2020, 1, 2, 3, 4, 5), dt.datetime(2020, 1, 2, tzinfo=dt.UTC),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT city, COUNT(*) FROM visits WHERE age > $1 AND city = $2 GROUP BY city",
+        "SELECT COUNT(*) FROM visits WHERE age BETWEEN $1 AND $2 OR city IN ($2, 'x', $1)",
+        "SELECT SUM(CASE WHEN age >= $1 THEN charge ELSE 0 END) AS s FROM visits WHERE at < $2 AND at <> $1",
+        "EXPLAIN SELECT EXTRACT(year FROM visited), COUNT(*) FROM visits WHERE $2 <= score GROUP BY 1 HAVING "
+        "COUNT(*) > $1",
+        "SELECT age > $1, AVG(charge / 2) FROM visits WHERE age + 1 = $2 GROUP BY 1 ORDER BY 1",
+    ],
+)
+def test_what_values_are_compared_with_is_read_once(dialect: str, sql: str) -> None:
+    """A template with values in it is the tree that comes of a statement with the values in it."""
+    parser = Parser(dialect, TYPES)
+    for values in itertools.pairwise(VALUES):
+        found = parser.parse(sql, values)
+        plain = _statement(_read(sql, dialect, TYPES), dialect, TYPES, values)
+        assert (found.tree, found.typed, found.explain) == (plain.tree, plain.typed, plain.explain)
+        assert found.tree.sql("duckdb") == plain.tree.sql("duckdb")
+    assert list(parser._templates) == [sql]
+
+
+@pytest.mark.parametrize(
+    "condition", ["age + $1 > 3", "age / $1 > 3", "at > at + INTERVAL '1' DAY * $1", "CAST($1 AS bigint) = age"]
+)
+def test_what_a_translation_looks_at_is_translated_with_its_value(condition: str) -> None:
+    """`age / 2` is a whole number in PostgreSQL, `age / 2.0` isn't: the value decides."""
+    parser = Parser("postgres", TYPES)
+    sql = f"SELECT COUNT(*) FROM visits WHERE {condition}"
+    for values in [(2,), (2.5,)]:
+        plain = _statement(_read(sql, "postgres", TYPES), "postgres", TYPES, values)
+        assert parser.parse(sql, values).tree == plain.tree
+    assert not parser._templates
+
+
+def test_a_parser_remembers_few_statements_and_none_that_holds_a_mark() -> None:
+    parser = Parser("postgres", TYPES)
+    for number in range(MAX_TEMPLATES + 5):
+        parser.parse(f"SELECT COUNT(*) AS n{number} FROM visits WHERE age > $1", (number,))
+    assert len(parser._templates) == MAX_TEMPLATES
+    sql = "SELECT COUNT(*) FROM visits WHERE city = '\x02#0' AND age > $1"
+    assert "'\x02#0'" in parser.parse(sql, (1,)).tree.sql("duckdb")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("values", [(), (1,), (1, 2, 3)])
+def test_a_template_wants_each_of_its_values_and_no_more(dialect: str, values: tuple[int, ...]) -> None:
+    parser = Parser(dialect, TYPES)
+    sql = "SELECT COUNT(*) FROM visits WHERE age > $1 AND age < $2"
+    assert parser.parse(sql, (1, 2)).tree
+    with pytest.raises(InvalidParameter, match=r"has no value|no place for parameter 3"):
+        parser.parse(sql, values)

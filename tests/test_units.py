@@ -640,6 +640,6 @@ def test_released_groups_are_unique_or_nothing_is_read(exact: Bench) -> None:
     compiled = exact.session.plan(sql, epsilon=1)
     ((constant, outer),) = compiled.constants.values()
     twice = Released({"_dpsql_key_0": np.array(["F", "F"], dtype=object), "_dpsql_number_0": np.array([1, 2])})
-    scratch = exact.session._current()[1]
+    scratch = exact.session._current().scratch
     with pytest.raises(InternalError, match="twice"):
         scratch.value(constant, outer, {"_dpsql_release_0": twice})

@@ -19,11 +19,11 @@ from __future__ import annotations
 import unicodedata
 from pathlib import Path
 
-from dpsql.answers.question import Question, questions
+from dpsql.answers.question import Question, declarations, questions
 from dpsql.answers.store import Answer, Answers
 from dpsql.policy import Policy
 
-__all__ = ["Answer", "Answers", "Question", "answers_path", "asker_of", "questions"]
+__all__ = ["Answer", "Answers", "Question", "answers_path", "asker_of", "declarations", "questions"]
 
 
 def answers_path(ledger: Path) -> Path:

@@ -49,17 +49,21 @@ class Question:
         return Question(f'{self.text}\n{{"constants": "{used}"}}')
 
 
-def questions(plan: Plan, inner: Sequence[Sequence[Inner]], policy: Policy, data_version: str) -> tuple[Question, ...]:
-    """The question of each release of a statement, still without the values of constants.
+def declarations(policy: Policy, data_version: str) -> dict[str, object]:
+    """What every question under a policy says, for one data version."""
+    return {"format": FORMAT, "tables": _tables(policy), "data_version": data_version}
+
+
+def questions(plan: Plan, inner: Sequence[Sequence[Inner]], declared: Mapping[str, object]) -> tuple[Question, ...]:
+    """The question of each release of a statement, still without the values of constants. `declared`: see there.
 
     Privacy: releases of one statement that are equal otherwise are numbered. Each has noise of its own, which is paid
     for, and none stands in for the other (THREATS A13).
     """
     found: list[Question] = []
     seen: dict[str, int] = {}
-    common = {"format": FORMAT, "tables": _tables(policy), "data_version": data_version}
     for release, queries in zip(plan.releases, inner, strict=True):
-        facts = common | _release(release, queries)
+        facts = {**declared, **_release(release, queries)}
         text = json.dumps(facts, sort_keys=True)
         seen[text] = copy = seen.get(text, -1) + 1
         found.append(Question(json.dumps(facts | {"copy": copy}, sort_keys=True)))

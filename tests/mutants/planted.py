@@ -269,8 +269,8 @@ PLANTED = (
     ),
     _planted(
         "G10", "kept plans are found without their ε", "session.py",
-        "key = (sql, _hashable(parameters), epsilon, level, today, version)",
-        "key = (sql, _hashable(parameters), level, today, version)",
+        "key = (sql, _hashable(parameters), epsilon, level, today, data.version)",
+        "key = (sql, _hashable(parameters), level, today, data.version)",
         "test_session.py::test_a_kept_plan_is_that_of_its_epsilon",
     ),
     _planted(
