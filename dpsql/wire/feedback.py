@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+
 from dpsql.display import charged_text
 from dpsql.explain import plain
 from dpsql.ledger import Remaining
@@ -58,8 +60,9 @@ def _half_width(column: ResultColumn) -> str:
     """`n 6`, or of a mean, whose error differs from row to row, `mean 4,925 to 6,396`."""
     if column.half_width is not None:
         return f"{column.name} {plain(column.half_width)}"
-    widths = [w for w in column.half_widths or () if w is not None and w == w and w != float("inf")]
-    if not widths:
+    widths = np.array(column.half_widths or (), dtype=np.float64)
+    widths = widths[np.isfinite(widths)]
+    if not len(widths):
         return ""
-    low, high = plain(min(widths)), plain(max(widths))
+    low, high = plain(float(widths.min())), plain(float(widths.max()))
     return f"{column.name} {low}" if low == high else f"{column.name} {low} to {high}"
