@@ -84,6 +84,18 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement that was compiled, for the data as they were: what is asked, and where its outer query runs."""
+
+    sql: str
+    parameters: Parameters
+    epsilon: Fraction
+    compiled: Compiled
+    scratch: Scratch
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
 class Data:
     """What statements are compiled against, for one data version.
 
@@ -129,16 +141,30 @@ class Session:
 
         `level` is that of half-widths, and of intervals that name none (default: 0.95). It changes no noise.
         """
+        return self.answer(self.prepare(sql, parameters, epsilon=epsilon, level=level), analyst=analyst)
+
+    def prepare(
+        self, sql: str, parameters: Parameters = (), *, epsilon: object = None, level: object = None
+    ) -> Prepared:
+        """A statement compiled, for `answer`, and for front ends that show it. No data is read. Raises dpsql.Error."""
         try:
-            return self._execute(sql, parameters, epsilon, level, analyst)
+            return self._compile(sql, parameters, self.epsilon(epsilon), _level(level))
         except Error:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary: no other exception may leave
             raise internal_error(error) from None
 
-    def _execute(self, sql: str, parameters: Parameters, epsilon: object, level: object, analyst: str) -> Result:
-        asked, shown = self.epsilon(epsilon), _level(level)
-        compiled, scratch, version = self._compile(sql, parameters, asked, shown)
+    def answer(self, prepared: Prepared, *, analyst: str) -> Result:
+        """Answer a statement that was prepared. Raises dpsql.Error."""
+        try:
+            return self._answer(prepared, analyst)
+        except Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary
+            raise internal_error(error) from None
+
+    def _answer(self, prepared: Prepared, analyst: str) -> Result:
+        compiled, scratch, version = prepared.compiled, prepared.scratch, prepared.version
         if compiled.explain is not None:
             return self._explained(compiled, scratch, analyst)
         if not compiled.plan.epsilon:
@@ -150,10 +176,12 @@ class Session:
                 assert run.left is not None
                 return self._result(run, analyst, NOTHING, run.left)
             with self.engine.transaction() as transaction:
-                receipt = self._release(sql, run, transaction, analyst) if transaction.version == version else None
+                unchanged = transaction.version == version
+                receipt = self._release(prepared.sql, run, transaction, analyst) if unchanged else None
             if receipt is not None:
                 return self._result(run, analyst, receipt.loss, receipt.remaining)
-            compiled, scratch, version = self._compile(sql, parameters, asked, shown)  # the data changed meanwhile
+            prepared = self._compile(prepared.sql, prepared.parameters, prepared.epsilon, compiled.level)
+            compiled, scratch, version = prepared.compiled, prepared.scratch, prepared.version
         raise EngineError("the data is being changed; nothing was charged", hint="try again")
 
     def _begin(self, compiled: Compiled, scratch: Scratch, analyst: str) -> Run:
@@ -273,9 +301,10 @@ class Session:
         form: Format = "text",
     ) -> str:
         """What a statement would release and cost, with no data read and no charge."""
+        prepared = self.prepare(sql, parameters, epsilon=epsilon)
         try:
-            compiled, scratch, _ = self._compile(sql, parameters, self.epsilon(epsilon))
-            return self._explanation(compiled, self._cost(compiled, scratch, analyst), form)
+            cost = self._cost(prepared.compiled, prepared.scratch, analyst)
+            return self._explanation(prepared.compiled, cost, form)
         except Error:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary
@@ -301,8 +330,8 @@ class Session:
         return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form)
 
     def plan(self, sql: str, parameters: Parameters = (), *, epsilon: object = None) -> Compiled:
-        """The compiled statement, for front ends that show it. No data is read."""
-        return self._compile(sql, parameters, self.epsilon(epsilon))[0]
+        """The compiled statement alone."""
+        return self.prepare(sql, parameters, epsilon=epsilon).compiled
 
     def parameter_types(self, sql: str) -> tuple[str | None, ...]:
         """The SQL type that a statement wants of each of its parameters, None where any would do. No data is read.
@@ -333,9 +362,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ compiling
 
-    def _compile(
-        self, sql: str, parameters: Parameters, epsilon: Fraction, level: Fraction = LEVEL
-    ) -> tuple[Compiled, Scratch, str]:
+    def _compile(self, sql: str, parameters: Parameters, epsilon: Fraction, level: Fraction) -> Prepared:
         data = self._current()
         today = dt.datetime.now(dt.UTC).date()
         key = (sql, _hashable(parameters), epsilon, level, today, data.version)
@@ -343,7 +370,7 @@ class Session:
             found = self._plans.get(key)
             if found is not None:
                 self._plans.move_to_end(key)
-                return found, data.scratch, data.version
+                return Prepared(sql, parameters, epsilon, found, data.scratch, data.version)
         try:
             compiled = self._compiled(data, sql, parameters, epsilon, level, today)
         except RecursionError:  # translated into DuckDB's SQL, a tree can be deeper than what was written
@@ -352,7 +379,7 @@ class Session:
             self._plans[key] = compiled
             while len(self._plans) > CACHED_PLANS:
                 self._plans.popitem(last=False)
-        return compiled, data.scratch, data.version
+        return Prepared(sql, parameters, epsilon, compiled, data.scratch, data.version)
 
     def _compiled(
         self, data: Data, sql: str, parameters: Parameters, epsilon: Fraction, level: Fraction, today: dt.date

@@ -25,7 +25,7 @@ from dpsql.engines.twin import Row, TwinEngine
 from dpsql.errors import EngineError
 from dpsql.policy import Policy, load
 from dpsql.result import Result
-from dpsql.session import Session
+from dpsql.session import Session, _level
 
 # ---------------------------------------------------------------------------------------------- policies
 
@@ -132,7 +132,7 @@ class OpenSession(Session):
     def execute(
         self, sql: str, parameters: Any = (), *, epsilon: object = None, level: object = None, analyst: str
     ) -> Result:
-        return self._execute(sql, parameters, epsilon, level, analyst)
+        return self._answer(self._compile(sql, parameters, self.epsilon(epsilon), _level(level)), analyst)
 
 
 @dataclass(slots=True, repr=False)

@@ -66,7 +66,8 @@ def test_what_is_refused_is_refused_before_any_data_is_read(
     assert error.message[0].islower() and error.hint
     assert error.position is not None and 0 < error.position <= len(sql)
     with pytest.raises(DataTouched):
-        made.session._execute(outcomes.text(6), (), outcomes.EPSILON, None, "someone for whom nothing is stored")
+        prepared = made.session.prepare(outcomes.text(6), epsilon=outcomes.EPSILON)
+        made.session._answer(prepared, "someone for whom nothing is stored")
 
 
 # ---------------------------------------------------------------------------------------------- the table

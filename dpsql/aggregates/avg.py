@@ -61,7 +61,7 @@ def _quantiles(level: float, middle: bool) -> tuple[npt.NDArray[np.float64], npt
 
 
 _AT_ONCE = 1_024
-"""Means whose intervals are worked out together: each takes a row of the grid, and all of them fit into a CPU's cache."""
+"""Means whose intervals are worked out together: each takes a row of the grid, and all fit into a CPU's cache."""
 
 
 def _interval(noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> Ends:

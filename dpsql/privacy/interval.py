@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from dpsql.errors import InvalidParameter
 
@@ -27,6 +28,7 @@ SHRINK = Decimal("0.999999999999999")
 """Scales of a sum are kept this factor apart: equal ones would divide by 0."""
 
 
+@lru_cache(maxsize=256)
 def laplace_half_width(scale: Fraction, level: Fraction | float = 0.95) -> int:
     """The least integer w with P(|X| > w) <= 1 - level, X discrete Laplace of `scale`; all in grid units.
 

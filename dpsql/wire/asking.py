@@ -18,7 +18,7 @@ from dpsql.errors import Error
 from dpsql.parse import split
 from dpsql.privacy.loss import decimal_text
 from dpsql.result import Result, ResultColumn, Values
-from dpsql.session import Session
+from dpsql.session import Prepared, Session
 from dpsql.wire import feedback
 from dpsql.wire.catalogue import Catalogue, Reader, search_path
 from dpsql.wire.refusals import Refusal
@@ -113,29 +113,30 @@ class Asker:
         if self._catalogue.answers(sql):
             found = self._catalogue.columns(sql, values, self._reader(settings), samples=samples)
             return _described(found, oids.of_catalogue)
-        compiled = self._session.plan(sql, values, epsilon=settings[EPSILON])
-        return _described((_PLAN,) if compiled.explain is not None or settings[DRY_RUN] == "on" else compiled.columns)
+        return _columns(self._prepared(sql, values, settings), settings)
+
+    def _prepared(self, sql: str, values: Sequence[Value], settings: Settings) -> Prepared:
+        return self._session.prepare(sql, values, epsilon=settings[EPSILON], level=settings[LEVEL])
 
     def answer(
         self, sql: str, values: Sequence[Value], settings: Settings, expected: Sequence[Described] | None = None
     ) -> Answered:
         """The answer: charged, if private tables are in it. `expected` is what the client was told to expect."""
-        if expected is not None:
-            found = self._columns(sql, values, settings)
-            if [c.oid for c in found] != [c.oid for c in expected]:
-                raise Refusal("0A000", "cached plan must not change result type", hint="prepare the statement again")
         if self._catalogue.answers(sql):
-            found_here = self._catalogue.answer(sql, values, self._reader(settings))
-            return _answered(found_here, None, oids.of_catalogue)
+            if expected is not None:
+                _check_expected(self._columns(sql, values, settings), expected)
+            found = self._catalogue.answer(sql, values, self._reader(settings))
+            return _answered(found, None, oids.of_catalogue)
+        prepared = self._prepared(sql, values, settings)
+        if expected is not None:
+            _check_expected(_columns(prepared, settings), expected)
         if settings[DRY_RUN] == "on":
             return self._explained(sql, values, settings)
-        compiled = self._session.plan(sql, values, epsilon=settings[EPSILON])
+        compiled = prepared.compiled
         explained = compiled.explain is not None
         if not explained and _wants_no_rows(compiled.plan.outer):
             return table(compiled.columns, [])
-        result = self._session.execute(
-            sql, values, epsilon=settings[EPSILON], level=settings[LEVEL], analyst=self.analyst
-        )
+        result = self._session.answer(prepared, analyst=self.analyst)
         return _answered(result, None if explained else feedback.notice(result, self._session.policy.budget))
 
     def _explained(self, sql: str, values: Sequence[Value], settings: Settings) -> Answered:
@@ -151,6 +152,16 @@ def table(heads: Sequence[ResultColumn], rows: Sequence[Sequence[object]], notic
     """Rows that come from no query."""
     found = [_column(head, [row[i] for row in rows]) for i, head in enumerate(heads)]
     return Answered(found, len(rows), notice)
+
+
+def _columns(prepared: Prepared, settings: Settings) -> tuple[Described, ...]:
+    compiled = prepared.compiled
+    return _described((_PLAN,) if compiled.explain is not None or settings[DRY_RUN] == "on" else compiled.columns)
+
+
+def _check_expected(found: Sequence[Described], expected: Sequence[Described]) -> None:
+    if [c.oid for c in found] != [c.oid for c in expected]:
+        raise Refusal("0A000", "cached plan must not change result type", hint="prepare the statement again")
 
 
 def _wants_no_rows(outer: exp.Expr) -> bool:

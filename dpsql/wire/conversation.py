@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import time
 from typing import Any
 
 from dpsql.errors import Cancelled
@@ -19,6 +20,8 @@ from dpsql.wire.connection import Asked, Connection
 from dpsql.wire.line import AT_ONCE, Gone, Line
 from dpsql.wire.refusals import Farewell
 
+TURN = 0.001
+"""Seconds for which one connection is answered before others are."""
 READING_SECONDS = 300.0
 """What a client gets to read some 64 kB: one that reads nothing keeps no answer in memory for ever."""
 STANDS = "a charge that was made stands: SELECT * FROM dpsql.charges shows it"
@@ -46,6 +49,7 @@ class Conversation:
         self._left: asyncio.Future[Any] | None = None
         self._ending = False
         self._reading: asyncio.Timeout | None = None
+        self._turn = 0.0
 
     async def run(self, greeting: bytes) -> None:
         """Talk. Raises Gone."""
@@ -98,13 +102,15 @@ class Conversation:
             raise Gone from None
 
     async def _answer(self, steps: Steps) -> None:
-        """Answer a request. After each of its parts others get their turn: nothing else waits where a client sends
-        faster than it is answered.
+        """Answer a request. Others get their turn after a millisecond of it and of those before it: nothing else waits
+        where a client sends faster than it is answered.
         """
         result: Any = None
         failed: Exception | None = None
         while True:
-            await asyncio.sleep(0)
+            if time.monotonic() >= self._turn:
+                await asyncio.sleep(0)
+                self._turn = time.monotonic() + TURN
             try:
                 step = steps.send(result) if failed is None else steps.throw(failed)
             except StopIteration:

@@ -336,7 +336,7 @@ PLANTED = (
     ),
     _planted(
         "H16", "data that changed meanwhile are read under the old plan", "session.py",
-        "if transaction.version == version", "if transaction.version",
+        "unchanged = transaction.version == version", "unchanged = bool(transaction.version)",
         "test_session.py::test_a_plan_is_run_on_the_data_that_it_was_made_for",
     ),
 )  # fmt: skip

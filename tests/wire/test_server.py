@@ -378,7 +378,7 @@ class Slow:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, session: Session) -> None:
         self.began, self.go_on, self.ended = threading.Event(), threading.Event(), threading.Event()
-        execute: Callable[..., Any] = session.execute
+        answer: Callable[..., Any] = session.answer
 
         self.entered = 0
 
@@ -387,11 +387,11 @@ class Slow:
             self.began.set()
             assert self.go_on.wait(20)
             try:
-                return execute(*arguments, **options)
+                return answer(*arguments, **options)
             finally:
                 self.ended.set()
 
-        monkeypatch.setattr(session, "execute", slow)
+        monkeypatch.setattr(session, "answer", slow)
 
 
 def test_cancelling(running: Running, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -579,7 +579,10 @@ class Never:
 
 
 @pytest.mark.parametrize("message", [messages.Flush(), messages.Query("BEGIN; COMMIT")])
-def test_a_client_that_sends_all_the_time_leaves_others_their_turn(session: Session, message: messages.Request) -> None:
+def test_a_client_that_sends_all_the_time_leaves_others_their_turn(
+    session: Session, message: messages.Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "TURN", 0.0)
     gate = login.Connection(login.Gate(None, ME))
     assert list(gate.receive(wire.opening(messages.Startup(0, {"user": ME}))))
     asker = Asker(session, Catalogue(session), ME, ME)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,29 +29,28 @@ def fingerprint(policy: Policy, file: Path | None) -> str:
 
     Not the device, whose number may be another one after a restart of the machine.
     """
-    seen: list[str] = []
-    for path in _source_files(policy, file):
-        try:
-            stat = os.stat(path)
-        except OSError:
-            continue
-        seen.append(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}")
+    seen = [f"{path}\0{s.st_size}\0{s.st_mtime_ns}\0{s.st_ino}" for path, s in _source_files(policy, file)]
     return hashlib.sha256("\1".join(seen).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def total_bytes(policy: Policy, file: Path | None) -> int:
     """The size of all source files together."""
-    total = 0
-    for path in _source_files(policy, file):
-        with suppress(OSError):
-            total += os.stat(path).st_size
-    return total
+    return sum(found.st_size for _, found in _source_files(policy, file))
 
 
-def _source_files(policy: Policy, file: Path | None) -> Iterator[str]:
-    """Each file of the data."""
+def _source_files(policy: Policy, file: Path | None) -> Iterator[tuple[str, os.stat_result]]:
+    """Each file of the data that is there. Where a source is one file, the system is asked once: this runs often."""
     if file is not None:
-        yield from (str(file) + suffix for suffix in COMPANIONS[:2])
+        yield from _found(str(file) + suffix for suffix in COMPANIONS[:2])
     for table in policy.tables.values():
-        if table.source.kind != "table":
-            yield from matches(table.source.location)
+        if table.source.kind == "table":
+            continue
+        location = table.source.location
+        one = list(_found([location]))
+        yield from one if one and stat.S_ISREG(one[0][1].st_mode) else _found(matches(location))
+
+
+def _found(paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    for path in paths:
+        with suppress(OSError):
+            yield path, os.stat(path)
