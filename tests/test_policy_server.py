@@ -48,15 +48,29 @@ server:
   max_connections: 7
   statement_timeout: 2.5
   idle_timeout: 60
+  max_connections_per_analyst: 5
 """
     known = make_verifier("pencil", salt=b"0123456789abcdef")
     assert valid(HEAD + text)
     found = load(written(tmp_path, text)).server
     assert found == Server(
-        "0.0.0.0", 5433, tmp_path / "a.crt", tmp_path / "b/a.key", {"alice": known, "Zo\u00eb": known}, 7, 2.5, 60.0
+        "0.0.0.0", 5433, tmp_path / "a.crt", tmp_path / "b/a.key", {"alice": known, "Zo\u00eb": known}, 7, 2.5, 60.0, 5
     )
     assert not found.exposed
     assert VERIFIER not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("connections", "users", "own", "of_one"),
+    [
+        (100, 0, None, 100), (100, 1, None, 100), (100, 3, None, 33), (100, 10, None, 10), (100, 50, None, 10),
+        (3, 2, None, 2), (1, 5, None, 1), (12, 4, None, 6), (100, 3, 2, 2),
+    ],
+)  # fmt: skip
+def test_how_many_connections_one_analyst_may_have(connections: int, users: int, own: int | None, of_one: int) -> None:
+    known = {str(number): make_verifier("x", salt=b"0123456789abcdef") for number in range(users)}
+    server = Server(users=known, max_connections=connections, max_connections_per_analyst=own)
+    assert server.of_one == of_one
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
@@ -121,6 +135,11 @@ WRONG = [
         "server: {max_connections: 0}",
         "server.max_connections must be a whole number from 1 to 100000",
         "max_connections: 100",
+    ),
+    (
+        "server: {max_connections_per_analyst: 1.5}",
+        "server.max_connections_per_analyst must be a whole number from 1 to 100000",
+        "max_connections_per_analyst: 20",
     ),
     ("server: {statement_timeout: 0}", "server.statement_timeout must be above 0", "statement_timeout: 60"),
     ("server: {idle_timeout: -1}", "server.idle_timeout must be above 0", "idle_timeout: 3600"),

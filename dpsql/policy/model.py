@@ -186,6 +186,7 @@ class Server:
     certificate, key   files for encryption, absolute; then no connection goes without. None: there is none
     users              the verifier of each user's password. Empty: no passwords, and the only analyst is whoever runs
                        the server
+    max_connections    of all analysts together; max_connections_per_analyst of one of them, None: see `of_one`
     statement_timeout  seconds that a statement gets
     idle_timeout       seconds after which a silent connection is closed; None: never
     """
@@ -198,7 +199,18 @@ class Server:
     max_connections: int = 100
     statement_timeout: float = 60.0
     idle_timeout: float | None = None
+    max_connections_per_analyst: int | None = None
     tls_line: int = field(default=0, compare=False)
+
+    @property
+    def of_one(self) -> int:
+        """Connections that one analyst may have: their share, but 10 where that leaves half for others. So where ten
+        share a hundred, all the others together leave each their own.
+        """
+        if self.max_connections_per_analyst is not None:
+            return self.max_connections_per_analyst
+        share = self.max_connections // max(1, len(self.users))
+        return max(share, min(10, -(-self.max_connections // 2)))
 
     @property
     def exposed(self) -> bool:

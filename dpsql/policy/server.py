@@ -34,6 +34,7 @@ def read_server(top: Section, base: str, problems: Problems) -> Server:
         max_connections=_whole(section, "max_connections", "100", 1, 100_000) or default.max_connections,
         statement_timeout=_seconds(section, "statement_timeout", "60") or default.statement_timeout,
         idle_timeout=_seconds(section, "idle_timeout", "3600"),
+        max_connections_per_analyst=_whole(section, "max_connections_per_analyst", "20", 1, 100_000),
         tls_line=section.line_of("tls"),
     )
     if server.exposed and "tls" not in section and "users" not in section:

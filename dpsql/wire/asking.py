@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from sqlglot import exp
@@ -41,12 +41,16 @@ class Described:
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The rows of a statement, and what the analyst is to know of them. All rows are here: there is one release,
-    however they are fetched.
+    however they are fetched. `size`: bytes that they take.
     """
 
     columns: Sequence[Column]
     rows: int
     notice: str | None = None
+    size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", sum(column.size for column in self.columns))
 
     @property
     def described(self) -> tuple[Described, ...]:

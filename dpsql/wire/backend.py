@@ -39,10 +39,14 @@ SHORT = 2_000
 """Characters that are read where no other connection is kept waiting by it."""
 MOST_STATEMENTS = 1_000
 MOST_TEXT = 5_000_000
-"""Characters that all prepared statements of a connection have together."""
+"""Characters that all prepared statements of a connection have together; each parameter's type counts as some."""
 MOST_PORTALS = 100
-MOST_ROWS_KEPT = 5_000_000
-"""Rows that all portals and cursors of a connection hold together."""
+MOST_BOUND = 5_000_000
+"""Bytes of values that all portals of a connection hold together."""
+MOST_KEPT = 50_000_000
+"""Bytes of answers that its portals and cursors hold when one more is made."""
+_ITEM = 8
+"""Bytes of one type, format or small value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,11 @@ class _Statement:
     empty: bool = False
     described: tuple[Described, ...] | None = None
 
+    @property
+    def size(self) -> int:
+        """Characters, as MOST_TEXT counts them."""
+        return len(self.sql) + _ITEM * len(self.types)
+
 
 @dataclass(slots=True)
 class _Portal:
@@ -77,6 +86,8 @@ class _Portal:
     answer: Answered | None = None
     position: int = 0
     hold: bool = False
+    bound: int = 0
+    """Bytes of its values, as they came, and of their formats."""
 
 
 class Backend:
@@ -198,8 +209,6 @@ class Backend:
         if len(self._statements) >= MOST_STATEMENTS and name not in self._statements:
             raise Refusal("54000", f"there are {MOST_STATEMENTS} prepared statements", hint="close some")
         self._statements.pop(name, None)
-        if sum(len(s.sql) for s in self._statements.values()) + len(request.sql) > MOST_TEXT:
-            raise Refusal("53200", f"the prepared statements have more than {MOST_TEXT} characters", hint="close some")
         for number, oid in enumerate(request.types, 1):
             inputs.check_type(oid, number)
         spans = yield from self._split(request.sql)
@@ -210,6 +219,8 @@ class Backend:
         else:
             start, end = spans[0]
             statement = yield from self._prepared(" " * start + request.sql[start:end], request.types)
+        if sum(s.size for s in self._statements.values()) + statement.size > MOST_TEXT:
+            raise Refusal("53200", f"the prepared statements have more than {MOST_TEXT} characters", hint="close some")
         self._statements[name] = statement
         yield encode(m.ParseComplete())
 
@@ -248,8 +259,9 @@ class Backend:
             for number, (oid, form, data) in enumerate(zip(statement.types, formats, request.values, strict=True), 1)
         )
         self._portals.pop(request.portal, None)
-        self._check_room()
-        self._portals[request.portal] = _Portal(statement, values, request.result_formats)
+        bound = sum(len(data or b"") + _ITEM for data in request.values) + _ITEM * len(request.result_formats)
+        self._check_room(bound)
+        self._portals[request.portal] = _Portal(statement, values, request.result_formats, bound=bound)
         yield encode(m.BindComplete())
 
     def _describe_statement(self, name: str) -> Steps:
@@ -475,12 +487,15 @@ class Backend:
         yield self._notice(answer.notice)
         yield encode(m.CommandComplete(f"COPY {answer.rows}"))
 
-    def _check_room(self) -> None:
+    def _check_room(self, bound: int = 0) -> None:
+        """Refuse one portal too many, of so many bytes of values."""
         if len(self._portals) >= MOST_PORTALS:
             raise Refusal("54000", f"there are {MOST_PORTALS} portals or cursors", hint="close some")
-        kept = [p.answer.rows for p in self._portals.values() if p.answer is not None]
-        if sum(kept) > MOST_ROWS_KEPT:
-            raise Refusal("53200", f"the portals hold more than {MOST_ROWS_KEPT} rows", hint="close some")
+        portals = self._portals.values()
+        if sum(portal.bound for portal in portals) + bound > MOST_BOUND:
+            raise Refusal("53200", f"the portals' values have more than {MOST_BOUND} bytes", hint="close some")
+        if sum(portal.answer.size for portal in portals if portal.answer is not None) > MOST_KEPT:
+            raise Refusal("53200", f"the portals' answers have more than {MOST_KEPT} bytes", hint="close some")
 
     # ------------------------------------------------------------------------------------------ ends
 

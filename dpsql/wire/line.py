@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from ipaddress import IPv6Address, ip_address
 
 from dpsql.wire.tls import Tls
 
@@ -20,6 +21,16 @@ class Gone(Exception):
     """The client is no longer there, or speaks no TLS where it should."""
 
 
+def network(peer: object) -> str:
+    """Whose address it is: of IPv6 the first half, since who has one such address has all of that half."""
+    if not isinstance(peer, tuple):
+        return ""
+    address = ip_address(str(peer[0]).partition("%")[0])
+    if isinstance(address, IPv6Address):
+        return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))
+    return str(address)
+
+
 class Line:
     """Reads what the client means and writes what is meant for it."""
 
@@ -28,6 +39,8 @@ class Line:
         self._writer = writer
         self._tls: Tls | None = None
         self._meant = b""
+        self.network = network(writer.get_extra_info("peername"))
+        """Where it comes from, as `network` has it."""
         found: socket.socket | None = writer.get_extra_info("socket")
         if found is not None:
             found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import ssl
+from collections import Counter
 
 from dpsql.errors import OperationalError, PolicyError
 from dpsql.policy import Server as Settings
@@ -26,8 +27,9 @@ from dpsql.wire.scram import Users
 LOGIN_SECONDS = 30.0
 """From connecting to the end of the login."""
 LOGGING_IN = 64
-"""Connections that have not logged in: where one more comes, the one that has taken longest gives way. So whoever only
-connects keeps others out for as long as it goes on connecting faster than they log in, and no longer.
+"""Connections that have not logged in: where one more comes, of those from the address that has most the one that has
+taken longest gives way. So whoever only connects keeps out others of that address for as long as it goes on connecting
+faster than they log in, and nobody elsewhere.
 """
 THREADS = min(16, 2 * (os.cpu_count() or 1) + 4)
 """Statements of one analyst that run at a time: each analyst has threads of their own, so nobody's long statements take
@@ -65,7 +67,8 @@ class Server:
         self._pools: dict[str, concurrent.futures.Executor] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._logging_in: dict[asyncio.Timeout, None] = {}
+        self._logging_in: dict[asyncio.Timeout, str] = {}
+        """The time limit of each connection that has not logged in, and where it comes from; the oldest first."""
         self._ending = False
         self._conversations: dict[int, tuple[bytes, Conversation, str]] = {}
         self._last = 0
@@ -120,12 +123,10 @@ class Server:
         if self._ending:
             return
         while len(self._logging_in) >= LOGGING_IN:
-            oldest = next(iter(self._logging_in))
-            del self._logging_in[oldest]
-            oldest.reschedule(asyncio.get_running_loop().time())
+            self._give_way()
         try:
             async with asyncio.timeout(self._login_seconds) as limit:
-                self._logging_in[limit] = None
+                self._logging_in[limit] = line.network
                 try:
                     found = await self._log_in(line)
                 finally:
@@ -134,6 +135,13 @@ class Server:
             return
         if found is not None:
             await self._converse(line, *found)
+
+    def _give_way(self) -> None:
+        """End the login that has taken longest, of those from where most come."""
+        most, _ = Counter(self._logging_in.values()).most_common(1)[0]
+        oldest = next(limit for limit, network in self._logging_in.items() if network == most)
+        del self._logging_in[oldest]
+        oldest.reschedule(asyncio.get_running_loop().time())
 
     async def _log_in(self, line: Line) -> tuple[Connection, LoggedIn] | None:
         """Everything before the first request; None where it leads to none."""
@@ -196,7 +204,7 @@ class Server:
         most = self._settings.max_connections
         if len(self._conversations) >= most:
             raise Farewell("53300", f"there are {most} connections already", hint="try again later")
-        of_one = most if len(self._settings.users) < 2 else -(-most // 2)
+        of_one = self._settings.of_one
         if sum(who == analyst for _, _, who in self._conversations.values()) >= of_one:
             raise Farewell(
                 "53300", f'"{analyst}" has {of_one} connections already, and others may come', hint="close some"

@@ -452,7 +452,7 @@ def test_a_fault_is_one_generic_error(client: Client, monkeypatch: pytest.Monkey
 def test_what_a_connection_may_hold_is_limited(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_STATEMENTS", 2)
     monkeypatch.setattr(limits, "MOST_PORTALS", 2)
-    monkeypatch.setattr(limits, "MOST_ROWS_KEPT", 2)
+    monkeypatch.setattr(limits, "MOST_KEPT", 20)
     monkeypatch.setattr(limits, "MOST_TEXT", 100)
     found = client.send(m.Parse("a", "SELECT 1"), m.Parse("b", "SELECT 1"), m.Parse("c", "SELECT 1"), m.Sync())
     assert errors(found)[0].sqlstate == "54000"
@@ -463,6 +463,38 @@ def test_what_a_connection_may_hold_is_limited(client: Client, monkeypatch: pyte
     assert errors(found)[0].sqlstate == "54000"
     client.query("ROLLBACK; BEGIN; DECLARE a CURSOR FOR SELECT code FROM codes")
     assert errors(client.query("DECLARE b CURSOR FOR SELECT 1"))[0].sqlstate == "53200"
+
+
+def test_the_types_of_a_statement_take_room(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short text may have 65,535 parameters."""
+    monkeypatch.setattr(limits, "MOST_TEXT", 1_000)
+    assert not errors(client.send(m.Parse("a", "SELECT code FROM codes WHERE code = $100"), m.Sync()))
+    found = client.send(m.Parse("b", "SELECT code FROM codes WHERE code = $100"), m.Sync())
+    assert errors(found)[0].sqlstate == "53200"
+    assert not errors(client.send(m.Close("S", "a"), m.Parse("b", "SELECT $100"), m.Sync()))
+
+
+def test_values_take_room_until_their_portal_ends(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_BOUND", 200)
+    name = "SELECT code FROM codes WHERE name = $1"
+    bind = [m.Bind(portal, "s", (), (b"x" * 80,), ()) for portal in "abc"]
+    client.query("BEGIN")
+    found = client.send(m.Parse("s", name), *bind, m.Sync())
+    assert kinds(found).count("BindComplete") == 2 and errors(found)[0].sqlstate == "53200"
+    assert not errors(client.send(m.Sync()))
+    client.query("ROLLBACK; BEGIN")
+    assert not errors(client.send(bind[0], bind[1], m.Close("P", "a"), bind[2], m.Sync()))
+    found = client.send(m.Bind("", "s", (), (b"",), (0,) * 30), m.Sync())
+    assert errors(found)[0].sqlstate == "53200"
+
+
+@pytest.mark.parametrize(
+    ("sql", "least"), [("SELECT code FROM codes", 3 * 9), ("SELECT 'xxxxxxxxxx' || code FROM codes", 3 * 60)]
+)
+def test_answers_know_their_size(client: Client, sql: str, least: int) -> None:
+    client.query(f"BEGIN; DECLARE a CURSOR FOR {sql}")
+    answer = client.backend._portals["a"].answer
+    assert answer is not None and least <= answer.size < 1_000
 
 
 @pytest.mark.parametrize("size", [255, 256])

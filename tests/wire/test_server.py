@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -474,6 +475,41 @@ def test_limits_of_time_and_number(session: Session, monkeypatch: pytest.MonkeyP
             connection.close()
         with connect(running) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_who_only_connects_keeps_nobody_out_who_connects_from_elsewhere(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LOGGING_IN", 3)
+    with serving(session) as running, ExitStack() as stack:
+
+        def arrived(address: str) -> socket.socket:
+            before, target = len(running.server._logging_in), ("127.0.0.1", running.port)
+            line = stack.enter_context(socket.create_connection(target, 10, source_address=(address, 0)))
+            while len(running.server._logging_in) <= before < 3:
+                time.sleep(0.01)
+            return line
+
+        elsewhere, first, _ = arrived("127.0.0.2"), arrived("127.0.0.1"), arrived("127.0.0.1")
+        assert list(running.server._logging_in.values()) == ["127.0.0.2", "127.0.0.1", "127.0.0.1"]
+        arrived("127.0.0.1")
+        assert received(first) == b""
+        elsewhere.sendall(wire.opening(messages.Startup(0, {"user": ME})))
+        until(elsewhere, b"Z")
+
+
+@pytest.mark.parametrize(
+    ("peer", "found"),
+    [
+        (("10.0.0.7", 5), "10.0.0.7"),
+        (("2001:db8:1:2:3:4:5:6", 5, 0, 0), "2001:db8:1:2::"),
+        (("fe80::1%eth0", 5, 0, 2), "fe80::"),
+        (("::ffff:10.0.0.7", 5, 0, 0), "10.0.0.7"),
+        (None, ""),
+    ],
+)
+def test_whose_address_it_is(peer: object, found: str) -> None:
+    assert lines.network(peer) == found
 
 
 @pytest.fixture

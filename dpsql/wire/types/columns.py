@@ -10,6 +10,7 @@ import datetime as dt
 import math
 import re
 import struct
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -40,6 +41,12 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def size(self) -> int:
+        """Bytes that its values take."""
+        texts = sum(map(sys.getsizeof, self.values.tolist())) if self.oid == oids.TEXT else 0
+        return int(self.values.nbytes + self.null.nbytes) + texts
 
     def part(self, start: int, end: int) -> Column:
         """Some of its rows."""
