@@ -146,7 +146,7 @@ class Soak:
         """The server's one notice says what the statement cost."""
         (notice,) = notices
         notices.clear()
-        (self.charged if notice.startswith("charged ε 1,") else self.free).add(number)
+        (self.charged if notice.startswith("charged ε 1") else self.free).add(number)
 
     def wrong(self, ledger: Ledger) -> list[str]:
         """What is wrong with the ledger after that."""
