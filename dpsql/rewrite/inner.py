@@ -110,8 +110,9 @@ def inner_queries(release: ReleasePlan, tables: Tables) -> tuple[Inner, ...]:
     for bases in release.passes:
         builder = _Builder(release, tuple(release.bases[i] for i in bases), tables)
         tree = builder.query()
-        constants = tuple(dict.fromkeys(str(place.this) for place in tree.find_all(exp.Placeholder)))
         text = tree.sql("duckdb", comments=False, copy=False)
+        places = tree.find_all(exp.Placeholder) if "$" in text else ()
+        constants = tuple(dict.fromkeys(str(place.this) for place in places))
         found.append(Inner(text, len(builder.keys), builder.terms, builder.weighted, constants))
     return tuple(found)
 
