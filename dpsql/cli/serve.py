@@ -13,9 +13,9 @@ from dpsql.policy import Server as Settings
 from dpsql.policy import load
 from dpsql.session import Session, open_session, system_user
 
-_GARBAGE = 20_000
-"""New objects between collections of garbage. A syntax tree is some thousands, in cycles that only a collection frees;
-the modules and the policy, which are frozen, are not looked through each time."""
+_GARBAGE = (20_000, 10, 2)
+"""New objects between collections of garbage, and how often older ones are looked at. A syntax tree is some thousands,
+in cycles that only a collection frees; the modules and the policy, which are frozen, are not looked through at all."""
 
 
 def serve(arguments: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ async def _run(session: Session, settings: Settings, config: str) -> None:
     host, port = await server.start()
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_GARBAGE)
+    gc.set_threshold(*_GARBAGE)
     say(f"{config}: listening on {host}, port {port}, {_whom(settings)}\n")
     await told.wait()
     say("ending: statements under way are answered\n")

@@ -45,7 +45,7 @@ class Column:
     @property
     def size(self) -> int:
         """Bytes that its values take."""
-        texts = sum(map(sys.getsizeof, self.values.tolist())) if self.oid == oids.TEXT else 0
+        texts = sum(map(sys.getsizeof, self.values.tolist())) if self.values.dtype.hasobject else 0
         return int(self.values.nbytes + self.null.nbytes) + texts
 
     def part(self, start: int, end: int) -> Column:
