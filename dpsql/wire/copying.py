@@ -95,8 +95,17 @@ class Form:
         if column.oid != oids.TEXT and not self.force_quote and self._between not in "-+.:0123456789 eE":
             return escaped(column, ())
         plain = escaped(column, ())
+        if self._none_is_special(plain):
+            return plain
         pieces = np.split(plain.data, np.cumsum(plain.sizes)[:-1])
         return _joined([self._quoted(piece.tobytes().decode()) for piece in pieces], column)
+
+    def _none_is_special(self, cells: Cells) -> bool:
+        """Whether all stand there as they are: then no cell is looked at alone."""
+        together = cells.data.tobytes()
+        special = (self._between, self.quote, "\n", "\r", "\\.", self._null)
+        found = any(text.encode() in together for text in special if text)
+        return not (self.force_quote or found) and bool((cells.sizes[~cells.null] > 0).all())
 
     def _quoted(self, text: str) -> str:
         """In quotes where a reader could take it for something else."""

@@ -215,6 +215,22 @@ def test_a_copy_as_csv_is_read_by_csv_readers(rows: list[tuple[Any, ...]], heade
     assert sum(line.startswith('""') for line in data.splitlines()) >= sum(t == "" for t, _ in rows)
 
 
+@pytest.mark.parametrize("form", [Form("csv"), Form("csv", delimiter="|", quote="'", null="-"), Form("csv", null="ab")])
+@given(st.lists(st.none() | st.text("ab,|\"'\\.\n-\u00e9", max_size=3), min_size=1, max_size=4))
+@examples(100)
+def test_a_copy_as_csv_looks_at_single_cells_only_where_one_is_special(form: Form, texts: list[str | None]) -> None:
+    rows = [(text,) for text in texts]
+    found = copied(form, ["VARCHAR"], rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Form, "_none_is_special", lambda *_: False)
+        assert copied(form, ["VARCHAR"], rows) == found
+
+
+def test_a_copy_of_plain_texts_looks_at_none_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Form, "_quoted", lambda *_: pytest.fail("a cell is looked at alone"))
+    assert copied(Form("csv"), ["VARCHAR"], [("Oslo",), (None,), ("\u00c5s",)]) == "Oslo\n\n\u00c5s\n".encode()
+
+
 def test_a_copy_as_csv_tells_empty_from_null_and_quotes_what_it_must() -> None:
     rows = [("", 1), (None, 2), ('a"b', 3), ("x,y", 4), ("\\.", 5), ("l\nm", 6)]
     assert copied(Form("csv"), ["VARCHAR", "BIGINT"], rows) == (b'"",1\n,2\n"a""b",3\n"x,y",4\n"\\.",5\n"l\nm",6\n')
