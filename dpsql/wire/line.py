@@ -74,6 +74,8 @@ class Line:
 
     async def close(self) -> None:
         """Let the socket go, and what the client doesn't take in time."""
+        if self._tls is not None:
+            self._writer.write(self._tls.end())
         self._writer.close()
         try:
             async with asyncio.timeout(CLOSING_SECONDS):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import ssl
+from contextlib import suppress
 from pathlib import Path
 
 from dpsql.errors import PolicyError
@@ -132,4 +133,13 @@ class Tls:
         """What is to be sent so that the client gets `data`, and whatever else TLS has to say."""
         if data:
             self._object.write(data)
+        return self._out.read()
+
+    def end(self) -> bytes:
+        """What is to be sent last (close_notify): it tells the client that nothing was cut off. libpq's encrypted
+        cancelling wants it. The client's own is not waited for.
+        """
+        if self._open:
+            with suppress(ssl.SSLError):
+                self._object.unwrap()
         return self._out.read()

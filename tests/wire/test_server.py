@@ -314,6 +314,18 @@ def test_direct_encryption(safe: Running, certificate: tuple[Path, Path]) -> Non
         assert found.startswith(b"R") is answered
 
 
+def test_an_encrypted_connection_ends_with_goodbye(safe: Running, certificate: tuple[Path, Path]) -> None:
+    """Without it libpq 17 takes an encrypted CancelRequest for one that failed."""
+    context = ssl.create_default_context(cafile=str(certificate[0]))
+    context.set_alpn_protocols(["postgresql"])
+    with context.wrap_socket(raw(safe), server_hostname="localhost", suppress_ragged_eofs=False) as line:
+        line.sendall(wire.opening(messages.CancelRequest(1, b"1234")))
+        assert line.recv(1) == b""
+    if psycopg.pq.version() >= 170000:
+        with encrypted(safe, certificate) as connection:
+            connection.cancel_safe()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
