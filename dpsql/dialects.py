@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import sqlglot
@@ -37,6 +38,33 @@ def translate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> tuple[exp.Exp
         raise UnsupportedQuery(
             f"part of this {dialect} query has no equivalent", hint="write it in plainer SQL"
         ) from None
+
+
+_ESCAPED = re.compile(
+    r"\\([0-7]{1,3}) | \\x([0-9a-fA-F]{1,2}) | \\u([0-9a-fA-F]{4}) | \\U([0-9a-fA-F]{8}) | \\(.) | ''",
+    re.DOTALL | re.VERBOSE,
+)
+_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def unescaped(text: str) -> str:
+    """What PostgreSQL's E'…' means (its documentation, 4.1.2.2), of the text between its quotes.
+
+    Raises ValueError for an escape that stands for no character: a NUL, half of one, a byte that is none in UTF-8.
+    """
+
+    def meant(match: re.Match[str]) -> str:
+        octal, byte, short, long, other = match.groups()
+        if other is not None and other not in "uU":
+            return _LETTERS.get(other, other)
+        if match[0] == "''":
+            return "'"
+        number = int(octal, 8) if octal else int(byte or short or long or "0", 16)
+        if not 0 < number < (0x80 if octal or byte else 0x110000) or 0xD800 <= number < 0xE000:
+            raise ValueError(match[0])
+        return chr(number)
+
+    return _ESCAPED.sub(meant, text)
 
 
 def name_outputs(tree: exp.Expr) -> None:

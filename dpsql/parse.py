@@ -22,7 +22,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.dialects import ColumnTypes, annotate, translate
+from dpsql.dialects import ColumnTypes, annotate, translate, unescaped
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
 from dpsql.googlesql import ReleaseOptions, attach_options, bounds_per_group, keep_options, take_options
 from dpsql.names import join_names
@@ -234,7 +234,23 @@ def _tokens(sql: str, dialect: str) -> list[Token]:
         raise ParseError(
             "the statement can't be split into words: a quote or comment isn't closed", hint="close it"
         ) from None
-    return _counted(tokens if marked == sql else [token for found in tokens for token in _unmarked(found)])
+    found = tokens if marked == sql else [token for found in tokens for token in _unmarked(found)]
+    return _counted([_plain(token, sql) if token.token_type is TokenType.BYTE_STRING else token for token in found])
+
+
+NO_CHARACTER = "an escape in E'…' stands for no character"
+
+
+def _plain(token: Token, sql: str) -> Token:
+    """E'…', which libpq writes where a text holds a backslash, as the text that it means."""
+    written = sql[token.start : token.end + 1]
+    if written[:2] not in ("E'", "e'"):
+        return token
+    try:
+        text = unescaped(written[2:-1])
+    except ValueError:
+        raise ParseError(NO_CHARACTER, hint="write the character itself", position=token.start) from None
+    return _token(token, TokenType.STRING, text, token.start)
 
 
 _NUMBERED = re.compile(r"(?<![\w$])\$(?=[0-9]+(?!\w))", re.ASCII)

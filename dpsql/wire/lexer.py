@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from dpsql.dialects import unescaped
+from dpsql.parse import NO_CHARACTER
 from dpsql.wire.refusals import Refusal
 
 Kind = Literal["word", "name", "string", "number", "sign"]
@@ -65,7 +67,7 @@ def tokens(sql: str) -> list[Token]:
             if at < 0:
                 raise Refusal("42601", "a comment isn't closed", position=start)
         elif match["string"]:
-            found.append(Token("string", _string(match), start, at))
+            found.append(Token("string", _string(match, start), start, at))
         elif match["dollar"]:
             end = sql.find(match["dollar"], at)
             if end < 0:
@@ -97,11 +99,10 @@ def _after_comment(sql: str, at: int) -> int:
     return at
 
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-
-
-def _string(match: re.Match[str]) -> str:
+def _string(match: re.Match[str], start: int) -> str:
     if match["escaped"] is None:
         return match["body"].replace("''", "'")
-    body = match["escaped"].replace("''", "'")
-    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), body, flags=re.DOTALL)
+    try:
+        return unescaped(match["escaped"])
+    except ValueError:
+        raise Refusal("42601", NO_CHARACTER, position=start) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,8 @@ from dpsql.wire.copying import Form
 from dpsql.wire.lexer import first_word, tokens
 from dpsql.wire.refusals import Refusal
 from tests.harness import examples
+from tests.wire.client import Row, errors
+from tests.wire.clinic import connect, opened
 
 READ: list[tuple[str, u.Utility | None]] = [
     ("BEGIN", u.Begin()),
@@ -205,3 +209,27 @@ def test_any_text_is_a_statement_a_query_or_refused(start: str, rest: str) -> No
     except Refusal as refused:
         assert refused.position is None or 0 <= refused.position <= len(start + rest)
     assert first_word(start + rest) == first_word(start + rest + "\n-- more")
+
+
+ESCAPED = {
+    r"it''s \"two\", \\ and\ttabs": 'it\'s "two", \\ and\ttabs', r"\b\f\n\r\t\v\a\8\q\'": "\b\f\n\r\tva8q'",
+    r"\101\7\x41\x4g\xg": "A\x07A\x04gxg", r"\u00e5\U0001F600é": "å😀é", "\\\n": "\n", "": "",
+    r"\0": None, r"\x00": None, r"\xe5": None, r"\377": None, r"\u00": None, r"\ud800": None, r"\U00110000": None,
+}  # fmt: skip
+"""What PostgreSQL 15 makes of them; None: an error."""
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "duckdb"])
+def test_texts_with_escapes(tmp_path: Path, dialect: str) -> None:
+    with opened(tmp_path, dialect) as session:
+        client = connect(session)
+        for written, meant in ESCAPED.items():
+            found = client.query(f"SELECT E'{written}' AS x, name FROM codes WHERE name <> e'{written}' AND code = 1")
+            if meant is None:
+                assert [e.sqlstate for e in errors(found)] == ["42601"], written
+                with pytest.raises(Refusal, match="stands for no character"):
+                    tokens(f"SET application_name = E'{written}'")
+            else:
+                rows = [r.values for r in found if isinstance(r, Row)]
+                assert rows == [(meant.encode(), b"one")], (written, found)
+                assert tokens(f"E'{written}'")[0].value == meant
