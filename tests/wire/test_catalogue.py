@@ -58,6 +58,17 @@ def test_tables_and_columns(session: Session) -> None:
     assert joined == [("visits", "5")]
 
 
+def test_the_settings_are_those_of_the_connection(session: Session) -> None:
+    one, other = connect(session, "alice"), connect(session, "alice")
+    assert one.rows("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'max_index_keys'") == [("32",)]
+    assert one.rows("SELECT s.name FROM pg_settings AS s WHERE s.name = 'TimeZone' AND NOT s.pending_restart")
+    one.query("SET application_name = 'one'")
+    for client, expected in ((one, "one"), (other, "")):
+        sql = "SELECT setting, unit FROM pg_settings WHERE name = 'application_name'"
+        assert client.rows(sql) == [(expected, None)]
+        assert ("application_name", expected) in client.rows("SELECT * FROM dpsql.settings")
+
+
 def test_no_count_of_rows_is_anywhere(session: Session) -> None:
     """Not even of a public table: what isn't there can't leak."""
     client = connect(session)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.tokenizer_core import Token, TokenType
@@ -223,6 +224,9 @@ def _rewrite_relations(made: Rewritten, known: Known) -> None:
         node.set("catalog", None)
         if name in ctes and not schema:
             node.set("this", exp.to_identifier(f"{WITH}{name}", quoted=True))
+        elif full == "pg_settings":
+            made.own.add(_SETTINGS)
+            node.replace(exp.Subquery(this=_settings(), alias=node.args["alias"]))
         elif full in known.own:
             made.own.add(full)
             node.set("this", exp.to_identifier(own_table(full), quoted=True))
@@ -234,6 +238,19 @@ def _rewrite_relations(made: Rewritten, known: Known) -> None:
             raise Refusal(
                 "42P01", f"the catalogue has no relation {full[:80]}", hint="SELECT * FROM dpsql.tables",
             )  # fmt: skip
+
+
+_SETTINGS = "dpsql.settings"
+
+
+def _settings() -> exp.Expr:
+    """PostgreSQL's view of the settings: what dpsql's own table of them doesn't tell is NULL."""
+    told = {"name": "name", "setting": "setting", "context": "'user'", "vartype": "'string'", "source": "'default'",
+            "boot_val": "setting", "reset_val": "setting", "pending_restart": "FALSE"}  # fmt: skip
+    columns = facts.relations()["pg_catalog", "pg_settings"].columns
+    kinds = {column.name: "text[]" if column.type == "_text" else column.type for column in columns}
+    items = ", ".join(f"CAST({told.get(name, 'NULL')} AS {kind}) AS {name}" for name, kind in kinds.items())
+    return sqlglot.parse_one(f'SELECT {items} FROM "{own_table(_SETTINGS)}"', read="postgres")
 
 
 def own_table(name: str) -> str:
@@ -290,8 +307,6 @@ def _meant(node: exp.Expr, known: Known) -> exp.Expr:
     match node:
         case exp.Cast():
             return _cast(node, known)
-        case exp.ByteString():
-            return exp.Literal.string(node.this)
         case exp.ExplodingGenerateSeries() if not isinstance(node.parent, exp.Table):
             raise Refusal("0A000", "generate_series only stands in FROM here", hint="FROM generate_series(1, 10) AS i")
         case exp.Div():
