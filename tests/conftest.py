@@ -1,12 +1,20 @@
-"""Hypothesis profiles: the same examples in every run of CI; new and many more with --hypothesis-profile=nightly."""
+"""Hypothesis profiles: the same examples in every run of CI; new and many more with --hypothesis-profile=nightly.
+
+What is skipped, and whether it may be: tests/programs.py.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests import programs
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 
@@ -32,9 +40,56 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 _LONGEST = ("test_generated_statements_", "test_each_planted_fault_is_killed", "test_every_command_of_readme")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests begin first: at the end, one worker would run them while the others have nothing to do."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest tests begin first: at the end, one worker would run them while the others have nothing to do.
+
+    What wasn't asked for isn't among them.
+    """
+    left = [item for item in items if not _asked_for(config, item)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
     items.sort(key=lambda item: not item.name.startswith(_LONGEST))
+
+
+def _asked_for(config: pytest.Config, item: pytest.Item) -> bool:
+    marks = [str(mark.args[0]) for mark in item.iter_markers("asked_for")]
+    return all(config.getoption(what) if what.startswith("--") else what in os.environ for what in marks)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    report = yield
+    return _judged(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Iterator[None]:
+    report = yield
+    return _judged(report)
+
+
+def _judged(report: Any) -> Any:
+    """The report, of a failure where a test was skipped that must not be."""
+    if programs.NO_SKIPS and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which DPSQL_NO_SKIPS=1 forbids: {_reason(report)}"
+    return report
+
+
+def _reason(report: Any) -> str:
+    """Why a test was skipped."""
+    told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return str(told).removeprefix("Skipped: ")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What was skipped, and for want of what."""
+    reasons = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
+    if reasons:
+        terminalreporter.section("not tested here")
+        for reason, number in sorted(reasons.items()):
+            terminalreporter.line(f"{number} test{'s' if number > 1 else ''}: {reason}")
 
 
 def pytest_collection_finish() -> None:

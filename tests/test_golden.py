@@ -41,9 +41,8 @@ def compiled(benches: dict[tuple[str, str], Bench], case: cases.Case) -> list[st
     return [line.rstrip() for line in text.splitlines()]
 
 
-def test_update(benches: dict[tuple[str, str], Bench], request: pytest.FixtureRequest) -> None:
-    if not request.config.getoption("--update-golden"):
-        pytest.skip("no --update-golden")
+@pytest.mark.asked_for("--update-golden")
+def test_update(benches: dict[tuple[str, str], Bench]) -> None:
     cases.rewrite(DIRECTORY, lambda case: compiled(benches, case))
 
 

@@ -238,19 +238,33 @@ def test_several_chunks_are_independent():
 # Ties
 
 
-@pytest.mark.parametrize("event", [Event(Fraction(1, 7), is_digit=True), Event(Fraction(50), is_digit=False)])
-@pytest.mark.parametrize("difference", [-1, 1])
-@pytest.mark.parametrize("level", [1, 2, 3, 4])
+def _words(event, level):
+    """The first words of p behind its first byte."""
+    floor = event.floor(HEAD + 192)
+    return [(floor >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)][:level]
+
+
+TIES = [
+    (event, difference, level)
+    for event in (Event(Fraction(1, 7), is_digit=True), Event(Fraction(50), is_digit=False))
+    for difference in (-1, 1)
+    for level in (1, 2, 3, 4)
+    if 0 <= _words(event, level)[-1] + difference < 2**64
+]
+
+
+def test_there_are_ties_on_both_sides_at_each_level():
+    assert {(difference, level) for _, difference, level in TIES} == {(d, n) for d in (-1, 1) for n in (1, 2, 3, 4)}
+
+
+@pytest.mark.parametrize(("event", "difference", "level"), TIES)
 def test_ties_are_settled_by_later_bits(event, difference, level):
     """U agrees with p on 8, 72, 136 or 200 bits and differs in the next word by one."""
-    floor = event.floor(HEAD + 192)
-    words = [(floor >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)][:level]
+    words = _words(event, level)
     words[-1] += difference
-    if not 0 <= words[-1] < 2**64:
-        pytest.skip("no such word")
     first = np.array([words[0]], dtype=np.uint64).tobytes()
     later = [word.to_bytes(8, "big") for word in words[1:]]
-    source = ScriptedBytes(bytes([floor >> 256]), first, *later)
+    source = ScriptedBytes(bytes([event.floor(HEAD + 192) >> 256]), first, *later)
     assert event.draw(1, source).tolist() == [difference < 0]
     assert not source.pieces
 

@@ -80,9 +80,8 @@ def outcome(made: Bench, sql: str) -> list[str]:
     return ["ACCEPTED"]
 
 
-def test_update(benches: dict[str, Bench], request: pytest.FixtureRequest) -> None:
-    if not request.config.getoption("--update-refused"):
-        pytest.skip("no --update-refused")
+@pytest.mark.asked_for("--update-refused")
+def test_update(benches: dict[str, Bench]) -> None:
     cases.rewrite(DIRECTORY, lambda case: outcome(benches[case.option("dialect", "duckdb")], case.sql))
 
 

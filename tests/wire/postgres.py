@@ -21,8 +21,11 @@ PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 
 
 @contextmanager
-def running() -> Iterator[int]:
-    """A server that trusts everyone on the loopback interface: its port. Its superuser is postgres."""
+def running(superuser: str = "postgres", tls: tuple[Path, Path] | None = None) -> Iterator[int]:
+    """A server that trusts everyone on the loopback interface: its port.
+
+    With `tls`, a certificate and its key, it trusts the superuser alone; others come encrypted, with passwords.
+    """
     folder = Path(tempfile.mkdtemp(prefix="dpsql-pg-"))
     account: dict[str, Any] = {}
     if os.geteuid() == 0:  # it doesn't run as root
@@ -30,7 +33,7 @@ def running() -> Iterator[int]:
         shutil.chown(folder, "postgres", "postgres")
     try:
         subprocess.run(
-            [PROGRAMS / "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8",
+            [PROGRAMS / "initdb", "-D", folder / "data", "-U", superuser, "-A", "trust", "-E", "UTF8",
              "--locale=C.UTF-8", "--no-sync", "--no-instructions"],
             check=True, stdout=subprocess.DEVNULL, cwd=folder, **account,
         )  # fmt: skip
@@ -40,13 +43,15 @@ def running() -> Iterator[int]:
             "listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder, "fsync": "off",
             "autovacuum": "off", "shared_buffers": "8MB", "timezone": "UTC",
         }  # fmt: skip
+        if tls is not None:
+            settings |= _encrypted(folder, superuser, tls, account)
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
                 [PROGRAMS / "postgres", "-D", folder / "data", *options], stdout=log, stderr=log, cwd=folder, **account
             )
         try:
-            _await(process, port, folder / "log")
+            _await(process, port, superuser, folder / "log")
             yield port
         finally:
             process.send_signal(signal.SIGINT)
@@ -55,10 +60,23 @@ def running() -> Iterator[int]:
         shutil.rmtree(folder)
 
 
-def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _encrypted(folder: Path, superuser: str, tls: tuple[Path, Path], account: dict[str, Any]) -> dict[str, object]:
+    """Copies of the files that the server may read, who has to come how, and the settings for both."""
+    names = ("server.crt", "server.key")
+    for file, name in zip(tls, names, strict=True):
+        shutil.copy(file, folder / name)
+        (folder / name).chmod(0o600)
+        if account:
+            shutil.chown(folder / name, account["user"], account["group"])
+    rules = f"host all {superuser} 127.0.0.1/32 trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
+    (folder / "data" / "pg_hba.conf").write_text(rules)
+    return {"ssl": "on", "ssl_cert_file": folder / names[0], "ssl_key_file": folder / names[1]}
+
+
+def _await(process: subprocess.Popen[bytes], port: int, superuser: str, log: Path) -> None:
     while True:
         try:
-            psycopg.connect(host="127.0.0.1", port=port, user="postgres").close()
+            psycopg.connect(host="127.0.0.1", port=port, user=superuser, dbname="postgres").close()
         except psycopg.OperationalError:
             assert process.poll() is None, log.read_text()
             time.sleep(0.05)

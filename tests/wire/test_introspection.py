@@ -18,6 +18,7 @@ import pytest
 from dpsql.session import open_session
 from dpsql.wire import messages as m
 from dpsql.wire.catalogue import Catalogue
+from tests.programs import need
 from tests.wire import introspection, postgres
 from tests.wire.client import Row, errors
 from tests.wire.clinic import connect, opened
@@ -46,8 +47,7 @@ def both(
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    if not postgres.PROGRAMS.is_dir():
-        pytest.skip("PostgreSQL 15 is missing")
+    need("postgresql-15", postgres.PROGRAMS)
     with postgres.running() as found:
         yield found
 
@@ -90,11 +90,9 @@ def _comparable(told: Told) -> Told:
 
 # ---------------------------------------------------------------------------------------------- recorded statements
 
-CORPUS = os.environ.get("DPSQL_CORPUS")
-
 
 @pytest.mark.slow
-@pytest.mark.skipif(CORPUS is None, reason="DPSQL_CORPUS names no directory with recorded statements")
+@pytest.mark.asked_for("DPSQL_CORPUS")
 def test_what_clients_send(both: tuple[Deployment, Server, Server]) -> None:
     """Every statement about the catalogue that any client sent: as it is, and with other names in it."""
     deployment, ours, theirs = both
@@ -116,8 +114,7 @@ RECORDED = b"16386"
 
 
 def _recorded() -> Iterator[Statement]:
-    assert CORPUS is not None
-    written = json.loads((Path(CORPUS) / "pg_client_queries.json").read_text(encoding="utf-8"))
+    written = json.loads((Path(os.environ["DPSQL_CORPUS"]) / "pg_client_queries.json").read_text(encoding="utf-8"))
     seen = set()
     for client in written["clients"].values():
         parsed: dict[str, dict[str, object]] = {}

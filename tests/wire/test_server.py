@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import os
-import shutil
 import socket
 import ssl
 import subprocess
@@ -33,6 +32,7 @@ from dpsql.wire import line as lines
 from dpsql.wire.asking import Asker
 from dpsql.wire.backend import Backend
 from dpsql.wire.catalogue import Catalogue
+from tests.programs import need
 from tests.wire import client as wire
 from tests.wire.clinic import charges, opened
 from tests.wire.live import Running, certify, serving
@@ -247,8 +247,9 @@ def test_asyncpg(running: Running) -> None:
     asyncio.run(talk())
 
 
-@pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
 def test_psql(running: Running) -> None:
+    need("postgresql-client-15", "psql")
+
     def psql(*commands: str, **environ: str) -> subprocess.CompletedProcess[str]:
         arguments = [part for command in commands for part in ("-c", command)]
         return subprocess.run(
