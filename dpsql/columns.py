@@ -6,6 +6,7 @@ Post-processing: of released numbers and public facts alone, so it costs nothing
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -13,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.aggregates.aggregate import INT64_MAX, Integers
-from dpsql.aggregates.numbers import largest
+from dpsql.aggregates.aggregate import Integers, Noisy
+from dpsql.aggregates.numbers import rounded_quotient, shared_count, weighted
 from dpsql.expressions.literals import INTEGER
-from dpsql.plan import ReleasePlan
+from dpsql.plan import NumberPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import KeyDomain, half_width_name, interval_names, key_name, number_name
 from dpsql.release import Code, NoisyRows, narrowest
@@ -37,28 +38,36 @@ def released(
 ) -> Released:
     """The keys, numbers and intervals of a release; negative counts as they are (`raw`) or as 0 (`clamp`).
 
-    The noisy sums of weighted rows are rounded to whole rows and grains first.
+    The noisy sums of weighted rows, and of those with finer noise, are rounded to the steps of their basis first.
     """
     sums = [
-        {name: narrowest(_in_full(values, basis.bound.steps)) for name, values in parts.items()}
+        {part.name: narrowest(_in_full(parts[part.name], basis.bound.steps * part.fine)) for part in basis.parts}
         for basis, parts in zip(plan.bases, noisy.sums, strict=True)
     ]
     columns = _key_columns(plan, noisy.selected)
     for index, number in enumerate(plan.numbers):
-        basis, parts = plan.bases[number.basis], sums[number.basis]
-        values = number.way.combine(parts, basis.grid)
+        grid, parts, law = plan.bases[number.basis].grid, _parts(number, plan, sums), plan.law(number)
+        values = number.way.combine(parts, grid)
         if number.call.aggregate == "count" and counts == "clamp":
             values = np.maximum(values, 0)
         columns[number_name(index)] = values
         if number.way.interval is not None:
-            low, high = number.way.interval(parts, basis.row_scale, basis.grid, float(level))
+            low, high = number.way.interval(parts, law, grid, float(level))
             columns[half_width_name(index)] = np.maximum(np.maximum(values - low, high - values), 0.0)
     for index, (asked, own) in enumerate(plan.query.intervals):
         number = plan.numbers[asked]
-        basis, parts = plan.bases[number.basis], sums[number.basis]
-        ends = number.way.ends(parts, basis.row_scale, basis.grid, float(own))
+        grid = plan.bases[number.basis].grid
+        ends = number.way.ends(_parts(number, plan, sums), plan.law(number), grid, float(own))
         columns |= dict(zip(interval_names(index), ends, strict=True))
     return Released(columns)
+
+
+def _parts(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Noisy:
+    """The noisy sums that a number is computed from: of its basis, and the count of another where it has none."""
+    own = sums[number.basis]
+    if number.count is None:
+        return own
+    return {**own, "count": shared_count(sums[number.count], plan.bases[number.count].grid)}
 
 
 def listed(plan: ReleasePlan) -> Released:
@@ -81,14 +90,11 @@ def sample(plan: ReleasePlan) -> Released:
     return Released(columns)
 
 
-def _in_full(noisy: Integers, steps: int) -> Integers:
-    """Noisy sums of weighted rows in rows that count in full, to the nearest."""
+def _in_full(noisy: Integers, steps: Fraction) -> Integers:
+    """Noisy sums in steps of their basis, of rows that count in full, to the nearest: `steps` of theirs make one."""
     if steps == 1:
         return noisy
-    half = steps // 2
-    if noisy.dtype != object and largest(noisy) > INT64_MAX - half:
-        noisy = noisy.astype(object)
-    return (noisy + half) // steps
+    return rounded_quotient(weighted(steps.denominator, noisy, 0, noisy), steps.numerator)
 
 
 def _key_columns(

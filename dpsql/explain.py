@@ -1,22 +1,21 @@
 """EXPLAIN: what a statement would release, with which noise, at what cost. No data, no charge.
 
-The half-width of a mean depends on the number of rows with a value, which is private: it is shown as ±c/n.
+The half-width of a mean or a variance depends on the number of rows with a value, which is private: it is shown as
+±c/n.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
-from dpsql.aggregates.aggregate import SQUARED, Basis
-from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan
+from dpsql.aggregates.aggregate import Basis
+from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan, alternative
 from dpsql.policy import Unit
-from dpsql.privacy.interval import laplace_sum_half_width
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
@@ -81,6 +80,7 @@ def _number(value: Fraction) -> float | int:
 
 
 def _release(plan: ReleasePlan, sql: list[str]) -> dict[str, Any]:
+    instead = alternative(plan)
     return {
         "table": plan.query.rows.name,
         "unit": _unit(plan.query.rows),
@@ -88,7 +88,12 @@ def _release(plan: ReleasePlan, sql: list[str]) -> dict[str, Any]:
         "groups": plan.query.cells,
         "keys": [_key(key) for key in plan.query.keys],
         "selection": _selection(plan),
-        "numbers": [_planned(number, plan) for number in plan.numbers],
+        "numbers": [
+            _planned(number, plan, other, instead)
+            for number, other in zip(
+                plan.numbers, instead.numbers if instead else [None] * len(plan.numbers), strict=True
+            )
+        ],
         "inner_sql": sql,
     }
 
@@ -143,37 +148,56 @@ def _shown(domain: KeyDomain) -> list[Any]:
     return shown + ([None] if domain.null and domain.size <= SHOWN_KEYS else [])
 
 
-def _planned(number: NumberPlan, plan: ReleasePlan) -> dict[str, Any]:
+def _planned(
+    number: NumberPlan, plan: ReleasePlan, other: NumberPlan | None, instead: ReleasePlan | None
+) -> dict[str, Any]:
     basis = plan.bases[number.basis]
     grid = basis.grid
-    half_width = per_row = None
-    if number.way.half_width is not None:
-        half_width = number.way.half_width(basis.row_scale, grid, float(LEVEL))
-    elif number.way.interval is not None:
-        per_row = _mean_half_width(basis)
     facts: dict[str, Any] = {
         "call": str(number.call.text),
-        "mechanism": "truncated geometric" if basis.basis is Basis.UNITS else "discrete Laplace",
+        "mechanism": _mechanism(basis),
         "basis": basis.basis.value,
         "epsilon": _number(basis.epsilon),
         "bound": _bound(basis, plan.query.rows),
-        "half_width_95": half_width,
-        "half_width_95_times_rows": per_row,
+        **_error(number, plan),
+        "alternative": None,
     }
+    if other is not None and instead is not None:
+        facts["alternative"] = {"mechanism": _mechanism(instead.bases[other.basis]), **_error(other, instead)}
     if grid.cells:
         facts |= {
             "bounds": [_number(grid.lower), _number(grid.upper)],
             "grain": _number(grid.grain),
         }
+    bases = [basis] if number.count is None else [basis, plan.bases[number.count]]
     facts["parts"] = [
         {
             "name": part.name,
-            "sensitivity": _number(_step(part, grid.grain) * part.unit * basis.bound.rows),
-            "scale": _number(_step(part, grid.grain) * basis.scale(part) / basis.bound.steps),
+            "sensitivity": _number(_worth(part, each) * each.bound.rows),
+            "scale": _number(_worth(part, each) * each.row_scale),
         }
-        for part in basis.parts
+        for each in bases
+        for part in each.parts
     ]
     return facts
+
+
+def _mechanism(basis: BasisPlan) -> str:
+    return "truncated geometric" if basis.basis is Basis.UNITS else basis.mechanism.name
+
+
+def _error(number: NumberPlan, plan: ReleasePlan) -> dict[str, float | None]:
+    """The half-width of a number; where it depends on the number of rows with a value, about that, times those.
+
+    That is of the worst values, and of those that are spread evenly between their bounds.
+    """
+    grid, law, way, level = plan.bases[number.basis].grid, plan.law(number), number.way, float(LEVEL)
+    even, worst = (None, None) if way.over_rows is None else way.over_rows(law, grid, level)
+    return {
+        "half_width_95": None if way.half_width is None else way.half_width(law, grid, level),
+        "half_width_95_times_rows": worst,
+        "half_width_95_times_rows_even": even,
+    }
 
 
 def _bound(basis: BasisPlan, rows: Rows) -> str | None:
@@ -200,17 +224,21 @@ def _many(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _step(part: Part, grain: Fraction) -> Fraction:
-    """What one integer step of a part means: a row, a grain, or the square of one."""
-    if part.square:
-        return grain * grain
-    return grain if part.index else Fraction(1)
+def _worth(part: Part, basis: BasisPlan) -> Fraction:
+    """What a part's unit means: so many rows, or what they add in the column's terms.
 
-
-def _mean_half_width(basis: BasisPlan) -> float:
-    """A mean's half-width times the number of rows with a value, for the worst mean: one at an end of the bounds."""
-    quantile = laplace_sum_half_width([1.0, 0.5], LEVEL) if basis.basis in SQUARED else math.log(20)
-    return float(basis.grid.upper - basis.grid.lower) * quantile * float(basis.row_scale)
+    A centre is Σ (x − the middle of the bounds), a square Σ 2(x − the middle)² less what makes it lie evenly around 0.
+    """
+    half = (basis.grid.upper - basis.grid.lower) / 2
+    match part.name:
+        case "count" | "valued":
+            return Fraction(1)
+        case "centre":
+            return half
+        case "square":
+            return half * half
+    grain = basis.grid.grain
+    return part.unit * (grain * grain if part.square else grain if part.index else Fraction(1)) / part.fine
 
 
 def plain(value: float) -> str:
@@ -259,11 +287,12 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         if "bounds" in number:
             low, high = number["bounds"]
             bounds = f", bounds [{plain(low)}, {plain(high)}], grain {number['grain']:g}"
-        width = half_width_text(number)
-        error = f" {width} at 95 %{bounds};" if width else f" error depends on the data{bounds};"
+        error = f" {_error_text(number) or 'error depends on the data'}{bounds};"
         lines.append(
             f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon {number['epsilon']:g}"
         )
+        if number["alternative"] and (other := _instead_text(number)):
+            lines.append(f"    {other}")
         if number["bound"]:
             lines.append(f"    counted in full: {number['bound']}")
         for part in number["parts"]:
@@ -277,6 +306,13 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
     return [*lines, "  inner SQL (on the private engine):", *(f"    {sql}" for sql in release["inner_sql"])]
 
 
+def _instead_text(number: dict[str, Any]) -> str:
+    """What the error would be with the other mechanism; "" where it would be the same, or isn't known."""
+    other = number["alternative"]
+    error = _error_text(other)
+    return "" if error in ("", _error_text(number)) else f"instead with {other['mechanism']} noise: {error}"
+
+
 def _selection_text(selection: dict[str, Any]) -> str:
     groups = _many(selection["max_groups"], "group")
     return (
@@ -285,12 +321,14 @@ def _selection_text(selection: dict[str, Any]) -> str:
     )
 
 
-def half_width_text(number: dict[str, Any]) -> str:
-    """The half-width of a described number; as a formula in n where it depends on the number of rows; "" if unknown."""
+def _error_text(number: dict[str, Any]) -> str:
+    """The half-width of a described number; as formulas in n where it depends on the number of rows; "" if unknown."""
     if number["half_width_95"] is not None:
-        return f"±{plain(number['half_width_95'])}"
-    per_row = number["half_width_95_times_rows"]
-    return "" if per_row is None else f"±{plain(per_row)}/n"
+        return f"±{plain(number['half_width_95'])} at 95 %"
+    worst, even = number["half_width_95_times_rows"], number["half_width_95_times_rows_even"]
+    if worst is None:
+        return ""
+    return f"±{plain(worst)}/n at 95 %, ±{plain(even)}/n for values spread evenly"
 
 
 def _sql_value(value: object) -> str:

@@ -6,22 +6,23 @@ The plan is a function of SQL, policy and ε alone (PROOFS: nothing in it may de
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql import aggregates
-from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, SQUARED, Basis, Grid, Way
-from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE, UNIT_WAY
+from dpsql.aggregates.aggregate import NO_GRID, SQUARED, Basis, Grid, Law, Way
+from dpsql.aggregates.count import UNIT_WAY
 from dpsql.errors import InvalidParameter, UnsupportedQuery
-from dpsql.expressions import Typed, position_of
-from dpsql.grids import natural_grid, widened
+from dpsql.expressions import position_of
+from dpsql.grids import widened
+from dpsql.layouts import Family, Layout, best_layout, grid_of
 from dpsql.policy import Kind, PrivacySettings
-from dpsql.privacy.key_selection import KeySelection
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.sensitivity import ContributionBound, Part, joint_bound
+from dpsql.privacy.mechanisms import Mechanism, cube, laplace
+from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
+from dpsql.privacy.sensitivity import ContributionBound, Part
 from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery
 
 LN_2_64 = Fraction(4_436_142, 100_000)
@@ -33,15 +34,21 @@ MAX_DOUBLE_CELLS = 2**50
 MAX_CELLS = 2**62
 """What one row adds at most: a weight times an index or its square. It fits BIGINT, and 2^64 rows of it HUGEINT."""
 MAX_CALLS = 200
-MAX_SEARCHED = 16
-"""Beyond so many measures the bases aren't searched for: the search takes cubic time."""
+FINEST_UNEVEN = Fraction(1, 1000)
+"""By how much the sensitivity of a sum in a cube may be below the others', of which it is a whole multiple."""
+STEPS_OF_CUBE = 2**12
+"""At least so many steps make the scale of cube noise: then its law is that of real numbers, as far as can be seen."""
 MAX_NUMBERS = 20_000_000
 """Noisy sums of one release: groups times aggregates. They are made in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class BasisPlan:
-    """One basis of a release: noise of scale part.unit / epsilon is added to each part."""
+    """One basis of a release: noise of scale part.unit / epsilon is added to each part.
+
+    block  bases with the same number get their noise together, from one mechanism: that of their block
+    sums   how many parts the block has
+    """
 
     basis: Basis
     measure: Measure
@@ -49,19 +56,22 @@ class BasisPlan:
     parts: tuple[Part, ...]
     bound: ContributionBound
     epsilon: Fraction
+    mechanism: Mechanism = laplace.MECHANISM
+    block: int = 0
+    sums: int = 1
 
     @property
-    def loss(self) -> Fraction:
-        """The privacy loss of releasing all parts: of one unit's rows, worked out from parts, bound and scales.
+    def moved(self) -> Fraction:
+        """The norm of what one unit moves the parts by, at most, in units of their scales: by itself, a privacy loss.
 
-        A row that counts in full adds at most the joint bound of the parts, in their units; all rows of a unit add
-        `bound.total` times as much.
+        A row that counts in full adds at most the mechanism's bound of the parts, in their units; all rows of a unit
+        add `bound.total` times as much.
         """
-        of_unit = joint_bound(self.parts, self.grid.cells) * self.bound.total
+        of_unit = self.mechanism.bound(self.parts, self.grid.cells) * self.bound.total
         return of_unit * max(part.unit / self.scale(part) for part in self.parts)
 
     def scale(self, part: Part) -> Fraction:
-        """Of the discrete Laplace noise, in the steps of the exact sums."""
+        """Of the noise, in the steps of the exact sums."""
         return part.unit * self.bound.total / self.epsilon
 
     @property
@@ -83,11 +93,17 @@ class BasisPlan:
 
 @dataclass(frozen=True, slots=True)
 class NumberPlan:
-    """One distinct aggregate call: computed in `way` from basis number `basis` of its release."""
+    """One distinct aggregate call: computed in `way` from basis number `basis` of its release.
+
+    count       where another basis counts its rows: the number of that one
+    count_terms  how many noisy parts are added to make that count
+    """
 
     call: Call
     basis: int
     way: Way
+    count: int | None = None
+    count_terms: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +121,37 @@ class ReleasePlan:
     selection: KeySelection | None = None
 
     def __post_init__(self) -> None:
+        for bases in self.blocks:
+            if len({(b.mechanism, b.bound, b.epsilon, b.reading) for b in bases}) > 1:
+                raise AssertionError("the bases of a block have one mechanism, contribution bound and share of epsilon")
+            scales = {b.scale(part) for b in bases for part in b.parts}
+            if bases[0].mechanism.one_scale and len(scales) > 1:
+                raise AssertionError("the sums of such a block have noise of one scale")
         if self.loss > self.epsilon:
             raise AssertionError("a release would lose more than its share of epsilon")
 
     @property
-    def loss(self) -> Fraction:
-        """Bases add (each reads all rows); the groups of one release don't.
+    def blocks(self) -> tuple[tuple[BasisPlan, ...], ...]:
+        """The bases that get their noise together."""
+        found: dict[int, list[BasisPlan]] = {}
+        for basis in self.bases:
+            found.setdefault(basis.block, []).append(basis)
+        return tuple(map(tuple, found.values()))
 
-        A row is in one group; a unit may be in many, but its bound holds for the sum over all groups.
+    @property
+    def loss(self) -> Fraction:
+        """Blocks add (each reads all rows); the groups of one release don't.
+
+        A row is in one group; a unit may be in many, but its bound holds for the sum over all groups. Within a block
+        the mechanism's norm says what its bases lose together.
         """
-        return sum((b.loss for b in self.bases), Fraction(0))
+        return sum((bases[0].mechanism.norm(b.moved for b in bases) for bases in self.blocks), Fraction(0))
+
+    def law(self, number: NumberPlan) -> Law:
+        """The law of the noise of the sums that a number is computed from."""
+        basis = self.bases[number.basis]
+        count_scale = Fraction(0) if number.count is None else self.bases[number.count].row_scale
+        return Law(basis.mechanism, basis.row_scale, basis.sums, count_scale, number.count_terms)
 
     @property
     def delta(self) -> Fraction:
@@ -152,13 +189,13 @@ def charge_of(releases: Iterable[ReleasePlan], settings: PrivacySettings) -> Pri
 def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) -> Plan:
     """Split ε over the statement's releases, and each share over the bases of least total variance.
 
-    A release that asks for an ε of its own gets it; the others share the statement's equally. All together are charged,
-    and must not exceed the policy's max_epsilon.
+    A release that asks for an ε of its own gets it, and so do its aggregates; the others share the statement's equally.
+    All together are charged, and must not exceed the policy's max_epsilon.
     """
     check_epsilon(settings, epsilon)
-    asked = [release.epsilon for release in query.releases if not release.is_free]
+    asked = [_asked(release) for release in query.releases if not release.is_free]
     if not asked:
-        listed = tuple(_plan_release(release, Fraction(0), Fraction(0)) for release in query.releases)
+        listed = tuple(ReleasePlan(release, (), (), Fraction(0)) for release in query.releases)
         charge = charge_of(listed, settings)
         return Plan(listed, query.outer, query.public_tables, Fraction(0), charge, query.constants)
     sharing = asked.count(None)
@@ -169,11 +206,22 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
     check_epsilon(settings, epsilon)
     deltas = _deltas(query.releases, settings)
     releases = tuple(
-        _plan_release(r, share if r.epsilon is None else r.epsilon, delta)
+        plan_release(r, share if (own := _asked(r)) is None else own, delta, settings.mechanism)
         for r, delta in zip(query.releases, deltas, strict=True)
     )
     charge = charge_of(releases, settings)
     return Plan(releases, query.outer, query.public_tables, epsilon, charge, query.constants)
+
+
+def _asked(release: ReleaseQuery) -> Fraction | None:
+    """The ε that a release asks for: its own, or what its aggregates want; None: a share of the statement's."""
+    own = release.own_epsilon
+    if own is not None and release.epsilon is not None and own > release.epsilon:
+        raise InvalidParameter(
+            f"the aggregates ask for epsilon {float(own):g}, and their SELECT for {float(release.epsilon):g}",
+            hint=f"write OPTIONS(epsilon = {float(own):g}), or ask for less in the aggregates",
+        )
+    return release.epsilon if own is None else own
 
 
 def _deltas(releases: tuple[ReleaseQuery, ...], settings: PrivacySettings) -> list[Fraction]:
@@ -217,25 +265,78 @@ def check_epsilon(settings: PrivacySettings, epsilon: Fraction) -> None:
         )
 
 
-# ---------------------------------------------------------------------------------------------- bases
+# ---------------------------------------------------------------------------------------------- releases
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """A set of bases with the way and basis of each call."""
-
-    bases: tuple[tuple[Basis, Measure], ...]
-    numbers: tuple[tuple[int, Way], ...]
-
-    @property
-    def cost(self) -> float:
-        """Total relative variance when ε is shared equally: each basis gets ε / their number."""
-        return sum(way.variance for _, way in self.numbers) * len(self.bases) ** 2
+class TooSmall(InvalidParameter):
+    """An ε for which the noise of some sums would not fit an int64."""
 
 
-def _plan_release(query: ReleaseQuery, epsilon: Fraction, delta: Fraction) -> ReleasePlan:
+def plan_release(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Family) -> ReleasePlan:
+    """Bases, noise and shares of ε of one release. Raises UnsupportedQuery, InvalidParameter.
+
+    Where the noise of a cube wouldn't fit, Laplace noise is taken: it does for a smaller ε.
+    """
     if query.is_free:
         return ReleasePlan(query, (), (), Fraction(0))
+    _check_size(query)
+    try:
+        return _planned(query, epsilon, delta, family)
+    except TooSmall:
+        if family == "laplace":
+            raise
+        return _planned(query, epsilon, delta, "laplace")
+
+
+def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Family) -> ReleasePlan:
+    counted = [c for c in query.calls if c.epsilon is None and _is_count_of_units(query, c)]
+    weights = dict(zip(map(id, query.calls), query.weights, strict=False))
+    sharing = tuple(c for c in query.calls if c.epsilon is None and c not in counted)
+    layouts: list[tuple[Layout, tuple[Call, ...], Fraction]] = []
+    for call in query.calls:
+        if call.epsilon is not None:
+            layouts.append((best_layout((call,), (Fraction(1),), family), (call,), call.epsilon))
+    left = epsilon - sum((e for *_, e in layouts), Fraction(0))
+    if (sharing or query.private_keys) and left <= 0:
+        raise InvalidParameter(
+            f"the aggregates that ask for an epsilon leave nothing of {float(epsilon):g} for the others",
+            hint="ask for less in them, or for more in all",
+        )
+    of_each = tuple(weights.get(id(call), Fraction(1)) for call in sharing)
+    shared = best_layout(sharing, of_each, family) if sharing else None
+    blocks = 0 if shared is None else len(shared.blocks)
+    selection = _selection(query, left, delta, blocks) if query.private_keys else None
+    bases: list[BasisPlan] = []
+    if selection is not None:
+        everyone = Measure(None, None)
+        bound = ContributionBound(selection.groups)
+        bases.append(BasisPlan(Basis.UNITS, everyone, NO_GRID, Basis.UNITS.parts(NO_GRID), bound, selection.epsilon))
+        left -= selection.epsilon
+    if shared is not None:
+        layouts.append((shared, sharing, left))
+    numbers: dict[int, NumberPlan] = {}
+    for layout, calls, share in layouts:
+        for call, source in zip(calls, layout.sources, strict=True):
+            count = None if source.count is None else source.count + len(bases)
+            terms = 1 if source.rows is None else round(source.rows.variance / 2)
+            numbers[id(call)] = NumberPlan(call, source.basis + len(bases), source.way, count, terms)
+        bases += _basis_plans(query, layout, share, 1 + max((b.block for b in bases), default=-1))
+    listed = tuple(numbers.get(id(call)) or NumberPlan(call, 0, UNIT_WAY) for call in query.calls)
+    _check_intervals(query, listed)
+    return ReleasePlan(query, tuple(bases), listed, epsilon, selection)
+
+
+def alternative(plan: ReleasePlan) -> ReleasePlan | None:
+    """The same release by the other mechanisms, to compare with: with cube noise, or if it has that without.
+
+    None where there is no other.
+    """
+    uses_cube = any(basis.mechanism is cube.MECHANISM for basis in plan.bases)
+    found = plan_release(plan.query, plan.epsilon, plan.delta, "laplace" if uses_cube else "cube")
+    return None if [b.mechanism for b in found.bases] == [b.mechanism for b in plan.bases] else found
+
+
+def _check_size(query: ReleaseQuery) -> None:
     if len(query.calls) > MAX_CALLS:
         raise UnsupportedQuery(
             f"the query has {len(query.calls)} aggregates; at most {MAX_CALLS} are allowed", hint="ask several queries"
@@ -248,22 +349,9 @@ def _plan_release(query: ReleaseQuery, epsilon: Fraction, delta: Fraction) -> Re
             f"many numbers (over {MAX_NUMBERS})",
             hint="group by fewer or coarser keys, or ask for fewer aggregates",
         )
-    counted = [call for call in query.calls if _is_count_of_units(query, call)]
-    others = tuple(call for call in query.calls if call not in counted)
-    choice = _choose(others) if others else _Choice((), ())
-    selection = _selection(query, epsilon, delta, len(choice.bases)) if query.private_keys else None
-    first: tuple[BasisPlan, ...] = ()
-    if selection is not None:
-        everyone = Measure(None, None)
-        bound = ContributionBound(selection.groups)
-        first = (BasisPlan(Basis.UNITS, everyone, NO_GRID, Basis.UNITS.parts(NO_GRID), bound, selection.epsilon),)
-        epsilon_left = epsilon - selection.epsilon
-    else:
-        epsilon_left = epsilon
-    share = epsilon_left / max(1, len(choice.bases))
-    bases = first + tuple(_basis_plan(basis, measure, _bound(query, measure), share) for basis, measure in choice.bases)
-    ways = {id(call): (len(first) + index, way) for call, (index, way) in zip(others, choice.numbers, strict=True)}
-    numbers = tuple(NumberPlan(call, *ways.get(id(call), (0, UNIT_WAY))) for call in query.calls)
+
+
+def _check_intervals(query: ReleaseQuery, numbers: Sequence[NumberPlan]) -> None:
     for asked, _ in query.intervals:
         if not numbers[asked].way.has_interval:
             call = numbers[asked].call
@@ -272,7 +360,6 @@ def _plan_release(query: ReleaseQuery, epsilon: Fraction, delta: Fraction) -> Re
                 hint="intervals are known of COUNT, SUM and AVG",
                 position=position_of(call.text.node),
             )
-    return ReleasePlan(query, bases, numbers, epsilon, selection)
 
 
 def _is_count_of_units(query: ReleaseQuery, call: Call) -> bool:
@@ -288,8 +375,8 @@ def _is_count_of_units(query: ReleaseQuery, call: Call) -> bool:
     return measure.of_unit
 
 
-def _selection(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, bases: int) -> KeySelection:
-    """The selection of a release's private keys: for as much ε as each basis, unless the query says otherwise."""
+def _selection(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, blocks: int) -> KeySelection:
+    """The selection of a release's private keys: for as much ε as each block, unless the query says otherwise."""
     rows, asked = query.rows, query.selection
     assert rows.bound is not None
     if rows.unit is None and rows.bound.rows > 1:  # a row that counts twice for a key is seen too easily
@@ -298,8 +385,8 @@ def _selection(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, bases: i
             hint="group each side of UNION ALL in a subquery, then combine the results",
         )
     groups = rows.bound.rows if rows.unit is None or rows.groups[0] is None else min(rows.groups[0], rows.bound.rows)
-    share = epsilon / (1 + bases) if asked.epsilon is None or not bases else asked.epsilon
-    if bases and share >= epsilon:
+    share = epsilon / (1 + blocks) if asked.epsilon is None or not blocks else asked.epsilon
+    if blocks and share >= epsilon:
         raise InvalidParameter(
             f"group_selection_epsilon {float(share):g} leaves nothing of the release's {float(epsilon):g}",
             hint=f"write less than {float(epsilon):g}",
@@ -310,99 +397,6 @@ def _selection(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, bases: i
             f"an epsilon of {float(share):g} is too small to select keys with", hint="ask for a larger epsilon"
         )
     return selection
-
-
-def _choose(calls: tuple[Call, ...]) -> _Choice:
-    """The bases of least total variance, found by improving one measure at a time from two starting points."""
-    measures = {c.measure.identity: c.measure for c in calls if c.measure.argument is not None}
-    ways = {(c.aggregate, c.measure.identity): _ways(c.aggregate, c.measure) for c in calls}
-    modes = {identity: list(_modes(measure, ways)) for identity, measure in measures.items()}
-    best: _Choice | None = None
-    for start in (0, -1):
-        chosen = {identity: options[start] for identity, options in modes.items()}
-        current = _assign(calls, measures, ways, chosen)
-        improved = len(measures) <= MAX_SEARCHED
-        while improved:
-            improved = False
-            for identity, options in modes.items():
-                for option in options:
-                    candidate = _assign(calls, measures, ways, {**chosen, identity: option})
-                    if candidate.cost < current.cost:
-                        chosen[identity], current, improved = option, candidate, True
-        if best is None or current.cost < best.cost:
-            best = current
-    assert best is not None
-    return best
-
-
-_Mode = tuple[Basis, ...]
-_Ways = dict[tuple[str, tuple[str, str]], tuple[Way, ...]]
-"""The ways of each call, by its aggregate and its measure's identity."""
-
-
-def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
-    """The sets of bases that can serve all calls over one measure, fewest noisy sums first."""
-    wanted = [found for (_, identity), found in ways.items() if identity == measure.identity]
-    indexed = _grid(measure).cells > 0
-    for mode in (
-        (Basis.PRESENT,),
-        (Basis.SUM,),
-        (Basis.SUM, Basis.PRESENT),
-        (Basis.ENDPOINTS,),
-        (Basis.ENDPOINTS_AND_NULLS,),
-        (Basis.BERNSTEIN,),
-        (Basis.BERNSTEIN_AND_NULLS,),
-        *(((Basis.ENDPOINTS, Basis.PRESENT), (Basis.BERNSTEIN, Basis.PRESENT)) if measure.distinct else ()),
-    ):
-        if not indexed and not INDEXED.isdisjoint(mode):
-            continue
-        if measure.by_unit and not COUNTING_NULLS.isdisjoint(mode):
-            continue  # rows without a value are not read where the distinct values of units are
-        if all(any(way.basis in mode for way in each) for each in wanted):
-            yield mode
-
-
-def _ways(name: str, measure: Measure) -> tuple[Way, ...]:
-    ways = aggregates.named(name).ways(measure.argument, _grid(measure))
-    if name == "count" and measure.distinct:
-        return tuple(way for way in ways if way.basis is Basis.PRESENT)  # places on a grid are not the values
-    return ways
-
-
-def _grid(measure: Measure) -> Grid:
-    return NO_GRID if measure.argument is None else natural_grid(measure.argument)
-
-
-def _assign(
-    calls: tuple[Call, ...],
-    measures: dict[tuple[str, str], Measure],
-    ways: _Ways,
-    modes: dict[tuple[str, str], _Mode],
-) -> _Choice:
-    bases = [(basis, measures[identity]) for identity, mode in modes.items() for basis in mode]
-    numbers = []
-    for call in calls:
-        options = list(_options(call, ways[call.aggregate, call.measure.identity], bases))
-        if not options:
-            bases.append((Basis.ROWS, call.measure))
-            options = [(len(bases) - 1, ROW_WAY)]
-        numbers.append(min(options, key=lambda option: option[1].variance))
-    return _Choice(tuple(bases), tuple(numbers))
-
-
-def _options(call: Call, ways: tuple[Way, ...], bases: list[tuple[Basis, Measure]]) -> Iterator[tuple[int, Way]]:
-    """The ways in which the bases at hand give a call's number."""
-    for index, (basis, measure) in enumerate(bases):
-        if measure.identity == call.measure.identity:
-            yield from ((index, way) for way in ways if way.basis is basis)
-        elif call.measure.argument is None and measure.argument is not None:
-            if measure.identity[1] != call.measure.identity[1] or measure.by_unit:
-                continue
-            # COUNT(*) beside a measure under the same filter: a column that is declared not NULL counts all rows.
-            if basis in ROWS_FROM_NULLABLE:
-                yield index, ROWS_FROM_NULLABLE[basis]
-            elif not measure.argument.set.nullable and not measure.distinct:
-                yield from ((index, way) for way in PRESENT_WAYS if way.basis is basis)
 
 
 # ---------------------------------------------------------------------------------------------- grids
@@ -429,31 +423,93 @@ def _bound(query: ReleaseQuery, measure: Measure) -> ContributionBound:
     return bound
 
 
-def _basis_plan(basis: Basis, measure: Measure, bound: ContributionBound, epsilon: Fraction) -> BasisPlan:
-    grid = _grid(measure)
-    if measure.argument is not None and grid.cells:
-        grid = _fitted(basis, measure.argument, grid, bound, epsilon)
-    plan = BasisPlan(basis, measure, grid, basis.parts(grid), bound, epsilon)
-    if LN_2_64 * max(plan.scale(part) for part in plan.parts) >= LARGEST_NOISE:
-        raise InvalidParameter(
-            f"an epsilon of {float(epsilon):g} is too small for {bound.rows} rows of one unit",
-            hint="ask for a larger epsilon",
-        )
-    return plan
+def _basis_plans(query: ReleaseQuery, layout: Layout, epsilon: Fraction, first: int) -> list[BasisPlan]:
+    """The bases of a layout, whose blocks are numbered from `first` on and share ε."""
+    found: list[BasisPlan] = []
+    for index, (block, share) in enumerate(zip(layout.blocks, layout.shares(), strict=True)):
+        planned = [
+            BasisPlan(
+                basis, measure, grid_of(measure), (), _bound(query, measure), share * epsilon,
+                block.mechanism, first + index, block.sums,
+            )
+            for basis, measure in block.bases
+        ]  # fmt: skip
+        found += _on_one_scale(planned) if block.mechanism is cube.MECHANISM else map(_fitted, planned)
+    return found
 
 
-def _fitted(basis: Basis, argument: Typed, grid: Grid, bound: ContributionBound, epsilon: Fraction) -> Grid:
-    """The grid, coarser by powers of two until indices, sums and noise fit their types: what is added up is w·i."""
-    limit = MAX_CELLS // bound.steps
+def _with_grid(plan: BasisPlan, grid: Grid) -> BasisPlan:
+    return replace(plan, grid=grid, parts=plan.basis.parts(grid))
+
+
+def _grids(plan: BasisPlan) -> Iterator[Grid]:
+    """The grids of a basis's measure, coarser by powers of two each, on which indices and sums fit their types.
+
+    What is added up is w·i. A measure of no grid has but one.
+    """
+    argument, grid = plan.measure.argument, plan.grid
+    if argument is None or not grid.cells:
+        yield grid
+        return
+    limit = MAX_CELLS // plan.bound.steps
     if argument.kind is Kind.DOUBLE:
         limit = min(limit, MAX_DOUBLE_CELLS)
-    if basis in SQUARED:
-        limit = min(limit, math.isqrt(MAX_CELLS // bound.steps))
+    if plan.basis in SQUARED:
+        limit = min(limit, math.isqrt(MAX_CELLS // plan.bound.steps))
     lower, upper = Fraction(argument.set.bounds.lower), Fraction(argument.set.bounds.upper)
     grain = grid.grain
     while True:
         grid = widened(lower, upper, grain)
-        widest = max((part.unit for part in basis.parts(grid)), default=1)
-        if grid.cells <= limit and LN_2_64 * widest * bound.total / epsilon < LARGEST_NOISE:
-            return grid
+        if grid.cells <= limit:
+            yield grid
+        if grid.magnitude <= 1:
+            return
         grain *= 2
+
+
+def _too_small(plan: BasisPlan) -> TooSmall:
+    return TooSmall(
+        f"an epsilon of {float(plan.epsilon):g} is too small for {plan.bound.rows} rows of one unit",
+        hint="ask for a larger epsilon",
+    )
+
+
+def _fitted(plan: BasisPlan) -> BasisPlan:
+    """The basis on the finest grid on which its noise fits, in its own steps or in as large ones as may be."""
+    for grid in _grids(plan):
+        found = _with_grid(plan, grid)
+        for parts in (found.parts, tuple(part.primitive for part in found.parts)):
+            if plan.mechanism.fits(max(found.scale(part) for part in parts), plan.sums):
+                return replace(found, parts=parts)
+    raise _too_small(plan)
+
+
+def _on_one_scale(plans: Sequence[BasisPlan]) -> list[BasisPlan]:
+    """The bases of a cube, each part a whole multiple of its primitive one, so that all have one unit, which fits.
+
+    Where the unit is M and a primitive part's own is m, its multiple is M // m: a row then adds at most M to it. M is a
+    multiple of the largest m, for which no other part falls short of it by more than a thousandth; so nothing need
+    divide anything. Where the noise wouldn't fit, the basis of the largest m goes to a coarser grid.
+    """
+    grids = [_grids(plan) for plan in plans]
+    fitted = [_with_grid(plan, next(grid)) for plan, grid in zip(plans, grids, strict=True)]
+    one = plans[0]
+    while True:
+        units = [max(part.primitive.unit for part in plan.parts) for plan in fitted]
+        every = [part.primitive.unit for plan in fitted for part in plan.parts]
+        unit = max(units) * _multiple(every, STEPS_OF_CUBE * one.epsilon / (max(units) * one.bound.total))
+        if one.mechanism.fits(unit * one.bound.total / one.epsilon, one.sums):
+            return [replace(plan, parts=tuple(part.on_unit(unit) for part in plan.parts)) for plan in fitted]
+        widest = units.index(max(units))
+        coarser = next(grids[widest], None)
+        if coarser is None:
+            raise _too_small(one)
+        fitted[widest] = _with_grid(fitted[widest], coarser)
+
+
+def _multiple(units: Sequence[int], least: Fraction) -> int:
+    """The smallest whole number, at least `least`, by which the largest unit is nearly a multiple of each."""
+    largest, k = max(units), max(1, math.ceil(least))
+    while any(largest * k % unit > FINEST_UNEVEN * largest * k for unit in units):
+        k += 1
+    return k

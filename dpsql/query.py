@@ -111,11 +111,15 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One distinct aggregate call: which aggregate (a name of the `aggregates` package) over which measure."""
+    """One distinct aggregate call: which aggregate (a name of the `aggregates` package) over which measure.
+
+    epsilon  what it asks for itself; None: a share of its release's
+    """
 
     aggregate: str
     measure: Measure
     text: Shown
+    epsilon: Fraction | None = None
 
     @property
     def type(self) -> ColumnType:
@@ -147,6 +151,7 @@ class ReleaseQuery:
     epsilon    what it asks for itself; None: a share of the statement's
     intervals  (index of a call, level) of each interval that is asked for
     selection  how its private keys are to be selected
+    weights    by how much an error of each call counts; none: all alike
     """
 
     rows: Rows
@@ -156,6 +161,15 @@ class ReleaseQuery:
     epsilon: Fraction | None = None
     intervals: tuple[tuple[int, Fraction], ...] = ()
     selection: AskedSelection = AskedSelection()
+    weights: tuple[Fraction, ...] = ()
+
+    @property
+    def own_epsilon(self) -> Fraction | None:
+        """What its calls ask for in all, where each asks for itself and nothing else needs any; None where not."""
+        if self.private_keys or not self.calls:
+            return None
+        asked = [call.epsilon for call in self.calls]
+        return None if None in asked else sum((e for e in asked if e is not None), Fraction(0))
 
     @property
     def private_keys(self) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from dpsql.aggregates.numbers import largest
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
 from dpsql.errors import EngineError
 from dpsql.plan import MAX_NUMBERS, BasisPlan, ReleasePlan
-from dpsql.privacy.key_selection import KeySelection
+from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.noise import NoiseSource
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import KeyDomain
@@ -42,11 +42,11 @@ def release(exact: tuple[ExactRows, ...], plan: ReleasePlan, inner: tuple[Inner,
     """Add the planned noise to the exact sums of every declared cell: `exact` are the answers of the inner queries.
 
     Privacy: the cells are the declared keys, in their order, whatever rows came back; a key that isn't declared is
-    ignored, a cell without rows has the sums 0 and gets its noise like any other. Each part of each basis gets
-    independent discrete Laplace noise of scale unit / ε. A ReleasePlan works its loss out from those very parts and
-    can't be made where that exceeds its ε. Private keys are selected first; from then on they are as good as declared,
-    since the selection is private and paid for. What leaves are the noisy integers: all that follows, in `columns`,
-    works on these alone.
+    ignored, a cell without rows has the sums 0 and gets its noise like any other. The parts of each block get noise
+    from its mechanism, of scale unit / ε, independent of all other noise. A ReleasePlan works its loss out from those
+    very parts and can't be made where that exceeds its ε. Private keys are selected first; from then on they are as
+    good as declared, since the selection is private and paid for. What leaves are the noisy integers: all that follows,
+    in `columns`, works on these alone.
     """
     noisy: dict[int, Mapping[str, Integers]] = {}
     passes = list(zip(plan.passes, exact, inner, strict=True))
@@ -62,8 +62,12 @@ def release(exact: tuple[ExactRows, ...], plan: ReleasePlan, inner: tuple[Inner,
         )
     for bases, rows, query in passes:
         positions = _positions(rows, plan, selected)
+        numbers: dict[int, list[int]] = {}
         for index in bases:
-            noisy[index] = _noisy_parts(plan.bases[index], rows, query, positions, cells, noise)
+            numbers.setdefault(plan.bases[index].block, []).append(index)
+        for block in numbers.values():
+            found = _noisy_block([plan.bases[i] for i in block], rows, query, positions, cells, noise)
+            noisy.update(zip(block, found, strict=True))
     return NoisyRows(tuple(noisy[index] for index in range(len(plan.bases))), selected)
 
 
@@ -88,19 +92,22 @@ def _order(code: Code) -> tuple[tuple[bool, int | bytes], ...]:
     return tuple((c is None, 0 if c is None else c.encode() if isinstance(c, str) else int(c)) for c in code)
 
 
-def _noisy_parts(
-    basis: BasisPlan,
+def _noisy_block(
+    bases: Sequence[BasisPlan],
     exact: ExactRows,
     inner: Inner,
     positions: npt.NDArray[np.int64],
     cells: int,
     noise: NoiseSource,
-) -> dict[str, Integers]:
-    noisy = {}
-    for part in basis.parts:
+) -> list[dict[str, Integers]]:
+    """The noisy sums of bases that get their noise together."""
+    noisy: list[dict[str, Integers]] = [{} for _ in bases]
+    parts = [(index, basis, part) for index, basis in enumerate(bases) for part in basis.parts]
+    scales = [basis.scale(part) for _, basis, part in parts]
+    drawn = bases[0].mechanism.draw(noise, scales, cells) if cells else [np.zeros(0, dtype=np.int64)] * len(parts)
+    for (index, basis, part), added in zip(parts, drawn, strict=True):
         sums = _cells(_part(part, basis, exact, inner), positions, cells)
-        found = _add(sums, noise.laplace(basis.scale(part), cells)) if cells else sums
-        noisy[part.name] = narrowest(found)
+        noisy[index][part.name] = narrowest(_add(sums, added))
     return noisy
 
 

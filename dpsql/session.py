@@ -597,9 +597,9 @@ def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[R
         release_plan = plan.releases[index]
         for position, number in direct_numbers(plan.outer):
             planned = release_plan.numbers[number]
-            basis = release_plan.bases[planned.basis]
             if planned.way.half_width is not None:
-                widths[position] = planned.way.half_width(basis.row_scale, basis.grid, float(level))
+                grid = release_plan.bases[planned.basis].grid
+                widths[position] = planned.way.half_width(release_plan.law(planned), grid, float(level))
     named = zip(outer.names[:visible], outer.types[:visible], strict=True)
     return tuple(ResultColumn(n, t, widths.get(i)) for i, (n, t) in enumerate(named))
 

@@ -25,6 +25,7 @@ from dpsql.expressions import casts, compiler, dates
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.plan import Plan, ReleasePlan
 from dpsql.policy import Kind
+from dpsql.privacy import mechanisms
 from dpsql.query import Call, Key
 from dpsql.rewrite import outer
 from dpsql.rows import Chosen, Form, Join, Mark, Rows, Scan
@@ -209,6 +210,7 @@ def of_bases(release: ReleasePlan) -> Iterator[Feature]:
     """From which noisy sums the numbers come, and whose values they count."""
     for basis in release.bases:
         yield "basis", basis.basis.name
+        yield "mechanism", basis.mechanism.name
         if basis.measure.by_unit:
             yield UNITS, "units" if basis.measure.of_unit else "distinct values of units"
     if release.selection is not None:
@@ -221,7 +223,7 @@ def of_bases(release: ReleasePlan) -> Iterator[Feature]:
 def required_of_units() -> frozenset[Feature]:
     """What only rows of units have, and private keys."""
     names = ("units", "distinct values of units", "a private key", "several private keys")
-    bases = {("basis", basis.name) for basis in Basis}
+    bases = {("basis", basis.name) for basis in Basis} | {("mechanism", name) for name in mechanisms.found()}
     return required_forms() | bases | {(UNITS, name) for name in (*names, "private keys beside public ones")}
 
 

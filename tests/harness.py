@@ -118,6 +118,9 @@ class ZeroNoise:
         assert scale > 0
         return np.zeros(size, dtype=np.int64)
 
+    def cube(self, scale: Fraction, dimensions: int, size: int) -> list[np.ndarray]:
+        return [self.laplace(scale, size) for _ in range(dimensions)]
+
     def truncated(self, scale: Fraction, bound: int, size: int) -> np.ndarray:
         assert bound > 0
         return self.laplace(scale, size)

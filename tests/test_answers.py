@@ -121,7 +121,7 @@ class Untouched:
     def laplace(self, *_: object) -> Any:
         raise AssertionError("noise was drawn")
 
-    truncated = laplace
+    cube = truncated = laplace
 
 
 # ---------------------------------------------------------------------------------------------- the same again

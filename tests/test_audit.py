@@ -16,7 +16,7 @@ from dpsql.audit.findings import Audit
 from dpsql.audit.values import extremes
 from dpsql.engines import duckdb as engine
 from dpsql.policy import Policy, load
-from dpsql.privacy.laplace import DiscreteLaplace
+from dpsql.privacy.mechanisms.laplace import DiscreteLaplace
 from dpsql.rewrite import inner
 from tests.people import TABLES
 from tests.worlds import World
@@ -88,10 +88,14 @@ def _half_unit(real: Any) -> Any:
     return lambda self, grid: tuple(replace(part, unit=(part.unit + 1) // 2) for part in real(self, grid))
 
 
+def _halved(real: Any) -> Any:
+    return property(lambda self: real.fget(self) / 2)
+
+
 Fault = tuple[Any, str, Callable[[Any], Any]]
 FAULTS: dict[str, tuple[str, tuple[Fault, ...]]] = {
     "a wrong bound in the plan": (
-        "of its bound", ((Basis, "parts", _half_unit), (plan, "joint_bound", lambda real: lambda *a: real(*a) / 2)),
+        "of its bound", ((Basis, "parts", _half_unit), (plan.BasisPlan, "moved", _halved)),
     ),
     "one row more than max_rows counts": (
         "of its bound", ((inner, "weight", lambda real: lambda n, *a: real(n + 1, *a)),),

@@ -34,7 +34,7 @@ from dpsql.engines.duckdb import DuckDBTransaction
 from dpsql.expressions.literals import func
 from dpsql.ledger import Ledger
 from dpsql.policy import Limit, load
-from dpsql.privacy.key_selection import KeySelection
+from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.noise import SystemNoise
 from dpsql.query import number_name
 from dpsql.rewrite import bound, inner
@@ -368,7 +368,7 @@ def noise_is_kept_and_used_again(patch: pytest.MonkeyPatch) -> None:
 @shown_by("sum of a value below its bounds")
 def the_upper_bound_alone_is_the_sensitivity(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(aggregate.Grid, "magnitude", property(lambda grid: abs(grid.high_steps)))
-    patch.setattr(plan, "joint_bound", lambda parts, cells: Fraction(1))
+    patch.setattr(plan.BasisPlan, "moved", property(lambda self: self.epsilon))
 
 
 @shown_by("average of an empty filter")

@@ -17,7 +17,7 @@ from dpsql.privacy.interval import (
     laplace_sum_tail,
     two_laplace_quantile,
 )
-from dpsql.privacy.laplace import DiscreteLaplace
+from dpsql.privacy.mechanisms.laplace import DiscreteLaplace
 from tests.chisquare import Z
 from tests.seeded import SeededBytes
 

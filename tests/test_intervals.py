@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Basis, Grid
+from dpsql.aggregates.aggregate import CENTRED, Basis, Grid, Law
 from dpsql.aggregates.avg import AGGREGATE as AVG
 from dpsql.audit.replay import RecordingNoise, record
 from dpsql.errors import Error, InvalidParameter
 from dpsql.expressions.compiler import Typed
 from dpsql.policy import ColumnType, Kind
+from dpsql.privacy.mechanisms import cube, laplace
 from dpsql.privacy.noise import SystemNoise
 from dpsql.valueset import Interval, ValueSet
 from tests import grammar
@@ -162,7 +163,7 @@ MEANS = [(20, 0.02), (20, 0.5), (50, 0.98), (400, 0.3)]
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.1", "1"])
 @pytest.mark.parametrize(("count", "place"), MEANS)
-@pytest.mark.parametrize("basis", [Basis.ENDPOINTS, Basis.BERNSTEIN])
+@pytest.mark.parametrize("basis", [Basis.ENDPOINTS, Basis.BERNSTEIN, Basis.CENTRE, Basis.MOMENTS])
 def test_a_mean_is_covered_as_promised(count: int, place: float, epsilon: str, basis: Basis) -> None:
     """In 95 % of releases, from 20 rows on, wherever the mean lies; more where few rows meet much noise.
 
@@ -173,9 +174,18 @@ def test_a_mean_is_covered_as_promised(count: int, place: float, epsilon: str, b
     way = next(w for w in AVG.ways(argument, grid) if w.basis is basis)
     index, draws, noise = round(100 * place), 20_000, SystemNoise(SeededBytes(count))
     scale = 1 / Fraction(epsilon)
-    noisy = {p.name: count * p.of_row(1, index) + noise.laplace(p.unit * scale, draws) for p in basis.parts(grid)}
-    plenty = count * Fraction(epsilon) >= 20
+    parts = basis.parts(grid)
+    if basis in CENTRED:
+        parts = (*parts, *Basis.TOTAL.parts(grid))
+        fine = noise.cube(scale * 2**30, len(parts), draws)
+        drawn = [(z * p.unit + 2**29) // 2**30 for z, p in zip(fine, parts, strict=True)]
+        law = Law(cube.MECHANISM, scale, len(parts), scale)
+    else:
+        drawn = [noise.laplace(p.unit * scale, draws) for p in parts]
+        law = Law(laplace.MECHANISM, scale)
+    noisy = {p.name: count * p.of_row(1, index) + z for p, z in zip(parts, drawn, strict=True)}
+    plenty = count * Fraction(epsilon) >= (40 if basis is Basis.MOMENTS else 20)
     for level, least, most in ((0.95, 0.94, 0.97 if plenty else 0.985), (0.5, 0.48, 0.8)):
-        low, high = way.ends(noisy, scale, grid, level)
+        low, high = way.ends(noisy, law, grid, level)
         covered = float(np.mean((low <= index) & (index <= high)))
         assert least <= covered <= most, covered

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsql.privacy import laplace
-from dpsql.privacy.laplace import (
+from dpsql.privacy.mechanisms import laplace
+from dpsql.privacy.mechanisms.laplace import (
     CHUNK,
     FEW,
     HEAD,

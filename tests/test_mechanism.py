@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpsql.privacy import mechanism
-from dpsql.privacy.laplace import discrete_laplace, fits_int64, wide_laplace
 from dpsql.privacy.mechanism import add_laplace, grid_exponent, laplace_mechanism
+from dpsql.privacy.mechanisms.laplace import discrete_laplace, fits_int64, wide_laplace
 from tests.chisquare import Z
 from tests.seeded import SeededBytes
 

@@ -119,7 +119,7 @@ def test_mutants_at_large_are_programs_with_names_of_their_own() -> None:
     every = operators.every()
     assert len({mutant.name for mutant in every}) == len(every) > 1_000
     assert {mutant.edit.file for mutant in every} >= {
-        "dpsql/release.py", "dpsql/privacy/laplace.py", "dpsql/rewrite/inner.py", "dpsql/ledger/writer.py"
+        "dpsql/release.py", "dpsql/privacy/mechanisms/laplace.py", "dpsql/rewrite/inner.py", "dpsql/ledger/writer.py"
     }  # fmt: skip
     sample = at_large.sample(0.1)
     assert 0.05 < len(sample) / len(every) < 0.15

@@ -118,7 +118,7 @@ def test_works_without_cryptography():
 
 def test_no_other_randomness_and_no_switch_in_the_layer():
     """The only name that gives randomness is os.urandom, in one file; nothing reads the environment."""
-    for path in Path(dpsql.privacy.__file__).parent.glob("*.py"):
+    for path in Path(dpsql.privacy.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
             assert name not in {"environ", "getenv", "random", "seed", "secrets", "default_rng"}, path
@@ -143,3 +143,4 @@ def test_system_noise_never_repeats():
     noise = SystemNoise()
     scale = Fraction(2**56)
     assert noise.laplace(scale, 1)[0] != noise.laplace(scale, 1)[0]
+    assert noise.cube(scale / 32, 2, 1) != noise.cube(scale / 32, 2, 1)

@@ -383,6 +383,7 @@ def test_a_catalogue_is_no_part_of_a_source(check: Check) -> None:
 def test_defaults(good: Callable[..., Policy]) -> None:
     policy = good(with_column("{type: text}"))
     assert (policy.engine, policy.dialect, policy.counts) == ("duckdb", "duckdb", "clamp")
+    assert policy.privacy.mechanism == "laplace"
     assert (policy.answers, policy.data_version) == ("per_analyst", None)
     assert policy.privacy == PrivacySettings()
     assert policy.budget == Budget(Limit(Fraction(20)))
@@ -391,12 +392,13 @@ def test_defaults(good: Callable[..., Policy]) -> None:
 def test_every_section_is_read(good: Callable[..., Policy]) -> None:
     policy = good(
         with_column("{type: text}").replace("{epsilon: 20}", "{epsilon: 20, delta: 1e-6, per: day}")
-        + "dialect: spark\nprivacy: {epsilon: 1e-6, min_epsilon: 1e-6, counts: raw}\n"
+        + "dialect: spark\nprivacy: {epsilon: 1e-6, min_epsilon: 1e-6, counts: raw, mechanism: auto}\n"
         + "answers: off\ndata_version: 2026-11-30\n"
     )
     assert (policy.answers, policy.data_version) == ("off", "2026-11-30")
     assert policy.budget.everyone == Limit(Fraction(20), Fraction(1, 10**6), "day")
     assert (policy.dialect, policy.counts, policy.privacy.min_epsilon) == ("spark", "raw", Fraction(1, 10**6))
+    assert policy.privacy.mechanism == "auto"
 
 
 def test_names_are_kept_and_found_in_lower_case(good: Callable[..., Policy]) -> None:
@@ -1077,6 +1079,8 @@ TOPS: list[tuple[str | bytes, int, str, str]] = [
     (GOOD + "privacy: {delta: x}\n", 10, "privacy.delta must be a number, found the text 'x'", "1e-6"),
     (GOOD + "privacy:\n  delta: 1e-6\n", 11, "privacy.delta has no budget", "for example delta: 1e-4"),
     (GOOD + "privacy: {counts: round}\n", 10, "privacy.counts must be clamp or raw", "clamp or raw"),
+    (GOOD + "privacy: {mechanism: gauss}\n", 10, "privacy.mechanism must be laplace or auto", "laplace or auto"),
+    (GOOD + "mechanism: auto\n", 10, "unknown key 'mechanism'", "is a key of privacy"),
     (
         GOOD + "answers: of\n",
         10,
@@ -1379,6 +1383,7 @@ KEYS = [
     "analysts",
     "per",
     "counts",
+    "mechanism",
     "answers",
     "data_version",
     "public",

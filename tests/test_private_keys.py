@@ -21,7 +21,7 @@ from dpsql.audit.replay import Draw, RecordingNoise
 from dpsql.cli import main
 from dpsql.errors import Error
 from dpsql.policy import Policy
-from dpsql.privacy.key_selection import KeySelection
+from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.noise import SystemNoise
 from tests.chisquare import chi_square
 from tests.harness import Bench, ZeroNoise, bench, make_policy

@@ -133,12 +133,12 @@ def test_generated_statements_replay_in_generated_worlds() -> None:
 def _again(real: Any) -> Any:
     """Draws noise once more where a sum is large."""
 
-    def noisy_parts(basis: Any, exact: Any, inner: Any, positions: Any, cells: int, noise: Any) -> Any:
+    def noisy_block(bases: Any, exact: Any, inner: Any, positions: Any, cells: int, noise: Any) -> Any:
         if any(abs(int(total)) > 40 for sums in exact.sums for total in sums):
             noise.laplace(Fraction(1), 1)
-        return real(basis, exact, inner, positions, cells, noise)
+        return real(bases, exact, inner, positions, cells, noise)
 
-    return noisy_parts
+    return noisy_block
 
 
 def _less(real: Any) -> Any:
@@ -151,13 +151,16 @@ def _less(real: Any) -> Any:
         def laplace(self, scale: Fraction, size: int) -> Any:
             return self.noise.laplace(scale / 2, size)
 
+        def cube(self, scale: Fraction, dimensions: int, size: int) -> Any:
+            return self.noise.cube(scale / 2, dimensions, size)
+
     return lambda *args: real(*args[:-1], Halved(args[-1]))
 
 
 FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
-    "half the noise": (release, "_noisy_parts", _less),
+    "half the noise": (release, "_noisy_block", _less),
     "one row more than the bound": (inner, "weight", lambda real: lambda full, *rest: real(full + 1, *rest)),
-    "noise depends on a sum": (release, "_noisy_parts", _again),
+    "noise depends on a sum": (release, "_noisy_block", _again),
 }
 
 

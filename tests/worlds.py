@@ -29,6 +29,7 @@ class World:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.delta = self._chance(0.5)
+        self.mechanism = Random(f"mechanism of {seed}").choice(("laplace", "laplace", "auto"))
 
     def policy(self) -> Policy:
         """The policy, loaded from a file that it is written to; the sources of private tables are empty files."""
@@ -45,7 +46,8 @@ class World:
         delta = ", delta: 1e-3" if self.delta else ""
         tables = "".join(self._private()) + "".join(self._public())
         return (
-            f"dpsql: 1\nengine: duckdb\nprivacy: {{epsilon: 1, min_epsilon: 0.000001, counts: {counts}{delta}}}\n"
+            f"dpsql: 1\nengine: duckdb\nprivacy: {{epsilon: 1, min_epsilon: 0.000001, counts: {counts}{delta}, "
+            f"mechanism: {self.mechanism}}}\n"
             f"budget: {{epsilon: 1000000{delta}}}\nledger: ledger\ntables:\n{tables}"
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from dpsql.expressions import Compiler, Typed, refuse, show
+from dpsql.privacy.mechanisms import Mechanism, laplace
 from dpsql.privacy.sensitivity import Part
 
 Integers = npt.NDArray[Any]
@@ -48,6 +49,15 @@ class Grid:
 
 
 _NULLS = Part("nulls", 1, rows=1, present=-1)
+FINE = 2**10
+"""Steps of a row in a count that other numbers are computed from too: so that it need not be rounded to whole rows."""
+
+
+def finer(cells: int) -> int:
+    """Steps of a centred sum over so many cells: where they are few it need not be rounded to whole ones."""
+    return max(1, FINE // cells)
+
+
 NO_GRID = Grid(Fraction(0), Fraction(1), 0)
 
 
@@ -66,6 +76,16 @@ class Basis(Enum):
                together, so all get the full ε.
     BERNSTEIN_AND_NULLS  the same and the number of rows without a value.
 
+    Centred sums, for numbers of several columns, with one count of rows that they share. With t = (2i − cells) / cells,
+    the place of a value between −1 at the lower bound and 1 at the upper one, a row adds at most 1 to each of these, so
+    with cube noise each gets the full ε:
+
+    TOTAL      the rows: each adds 1, in steps of 1/FINE.
+    VALUED     the rows with a value less those without: a row adds 1 or −1.
+    CENTRE     Σ t. A row without a value adds nothing.
+    MOMENTS    Σ t and Σ (2t² − 1).
+    CENTRE_AND_NULLS, MOMENTS_AND_NULLS  the same and VALUED.
+
     Over distinct values (`SUM(DISTINCT x)`) each value counts once: one row more adds at most one value, what it would
     add if it stood alone; a row that adds none is one without a value.
     """
@@ -78,6 +98,12 @@ class Basis(Enum):
     ENDPOINTS_AND_NULLS = "endpoints and nulls"
     BERNSTEIN = "Bernstein"
     BERNSTEIN_AND_NULLS = "Bernstein and nulls"
+    TOTAL = "total"
+    VALUED = "valued"
+    CENTRE = "centre"
+    CENTRE_AND_NULLS = "centre and nulls"
+    MOMENTS = "moments"
+    MOMENTS_AND_NULLS = "moments and nulls"
 
     def parts(self, grid: Grid) -> tuple[Part, ...]:
         n = grid.cells
@@ -102,13 +128,32 @@ class Basis(Enum):
                 )
             case Basis.BERNSTEIN_AND_NULLS:
                 return (*Basis.BERNSTEIN.parts(grid), _NULLS)
+            case Basis.TOTAL:
+                return (Part("count", FINE, rows=FINE),)
+            case Basis.VALUED:
+                return (Part("valued", FINE, rows=-FINE, present=2 * FINE),)
+            case Basis.CENTRE:
+                fine = finer(n)
+                return (Part("centre", fine * n, present=-fine * n, index=2 * fine),)
+            case Basis.CENTRE_AND_NULLS:
+                return (*Basis.CENTRE.parts(grid), *Basis.VALUED.parts(grid))
+            case Basis.MOMENTS:
+                fine = finer(n * n)
+                square = Part("square", fine * n * n, present=fine * n * n, index=-8 * fine * n, square=8 * fine)
+                return (*Basis.CENTRE.parts(grid), square)
+            case Basis.MOMENTS_AND_NULLS:
+                return (*Basis.MOMENTS.parts(grid), *Basis.VALUED.parts(grid))
 
 
-SQUARED = frozenset({Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS})
+SQUARED = frozenset({Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS, Basis.MOMENTS, Basis.MOMENTS_AND_NULLS})
 """The bases that need the squares of indices."""
 COUNTING_NULLS = frozenset({Basis.ENDPOINTS_AND_NULLS, Basis.BERNSTEIN_AND_NULLS})
 """The bases that count the rows without a value too."""
-INDEXED = SQUARED | {Basis.SUM, Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS}
+CENTRED = frozenset({Basis.TOTAL, Basis.VALUED, Basis.CENTRE, Basis.CENTRE_AND_NULLS}) | SQUARED - {
+    Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS
+}  # fmt: skip
+"""The centred sums."""
+INDEXED = (SQUARED | CENTRED | {Basis.SUM, Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS}) - {Basis.TOTAL, Basis.VALUED}
 """The bases that need a grid with at least one cell."""
 
 Noisy = Mapping[str, Integers]
@@ -129,13 +174,53 @@ class CallShape:
 
 
 @dataclass(frozen=True, slots=True)
+class Law:
+    """The law of the noise of the sums that a number is computed from, in rows that count in full.
+
+    scale        of a part of unit 1 of the number's basis: 1 / ε at row level
+    sums         how many sums share a block of the mechanism
+    count_scale  where the number of rows comes from another basis: of its parts
+    count_terms  and how many of those are added to make it
+    """
+
+    mechanism: Mechanism
+    scale: Fraction
+    sums: int = 1
+    count_scale: Fraction = Fraction(0)
+    count_terms: int = 1
+
+    def half_width(self, own: Sequence[float], level: Fraction | float, *, count: float = 0.0) -> float:
+        """Of Σ own coefficient·part + count·(number of rows), parts of the number's basis, each in its units."""
+        terms = [c * float(self.scale) for c in own]
+        if count:
+            terms += [count * float(self.count_scale)] * self.count_terms
+        return self.mechanism.half_width(terms, self.sums, level)
+
+
+def laplace_law(scale: Fraction) -> Law:
+    """Of a basis of its own with Laplace noise."""
+    return Law(laplace.MECHANISM, scale)
+
+
+OverRows = Callable[[Law, Grid, float], tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
 class Way:
     """One way to compute an aggregate: from which basis, how, and with what error.
 
-    variance     of the number at ε = 1, relative to what one row can add at most (squared): compares ways
+    variance     of the number with Laplace noise of scale 1, relative to what one row can add at most (squared): of a
+                 mean to the bounds' half distance, of a variance to its square, both times the rows; where it depends
+                 on the values, the largest
     combine      noisy parts and grid to the numbers (int64 or float64), one per key
-    half_width   (1/ε, grid, level) to the half-width of the number's interval, None where it depends on the answer
-    interval     where it does: (noisy parts, 1/ε, grid, level) to the lower and the upper end for each number
+    half_width   (law, grid, level) to the half-width of the number's interval, None where it depends on the answer
+    interval     where it does: (noisy parts, law, grid, level) to the lower and the upper end for each number
+    even         `variance` where values are spread evenly between their bounds, if that is less
+    of_count     where the number of rows comes from another basis, as the part "count": what is added to `variance` for
+                 each unit of that number's variance; None: it doesn't
+    even_of_count  the same of `even`
+    over_rows    of a mean or a variance: (law, grid, level) to half-widths c for which its error is about ±c / n, where
+                 n rows have a value: of values that are spread evenly, and of the worst
 
     An interval holds the exact number, of clipped values, in `level` of all releases. Without either none is known.
     """
@@ -143,19 +228,33 @@ class Way:
     basis: Basis
     variance: float
     combine: Callable[[Noisy, Grid], npt.NDArray[Any]]
-    half_width: Callable[[Fraction, Grid, float], float] | None
-    interval: Callable[[Noisy, Fraction, Grid, float], Ends] | None = None
+    half_width: Callable[[Law, Grid, float], float] | None
+    interval: Callable[[Noisy, Law, Grid, float], Ends] | None = None
+    even: float | None = None
+    of_count: float | None = None
+    even_of_count: float | None = None
+    over_rows: OverRows | None = None
+
+    def loads(self, *, even: bool) -> tuple[float, float]:
+        """`variance` and `of_count`, or what they are for values that are spread evenly."""
+        of_count = self.of_count or 0.0
+        if not even:
+            return self.variance, of_count
+        return (
+            self.variance if self.even is None else self.even,
+            of_count if self.even_of_count is None else self.even_of_count,
+        )
 
     @property
     def has_interval(self) -> bool:
         return self.half_width is not None or self.interval is not None
 
-    def ends(self, noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> Ends:
+    def ends(self, noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
         """The ends of each number's interval, of the type of the numbers, whole ones rounded outward."""
         if self.interval is not None:
-            return self.interval(noisy, scale, grid, level)
+            return self.interval(noisy, law, grid, level)
         assert self.half_width is not None
-        values, width = self.combine(noisy, grid), self.half_width(scale, grid, level)
+        values, width = self.combine(noisy, grid), self.half_width(law, grid, level)
         if values.dtype == np.float64:
             return values - width, values + width
         whole, far = values.astype(object), math.ceil(width)

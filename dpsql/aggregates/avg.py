@@ -10,7 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Ends, Grid, Noisy, Way, one_argument
+from dpsql.aggregates.aggregate import (
+    Aggregate,
+    Basis,
+    CallShape,
+    Ends,
+    Grid,
+    Law,
+    Noisy,
+    OverRows,
+    Way,
+    finer,
+    one_argument,
+)
 from dpsql.aggregates.numbers import bernstein_double, bernstein_total, endpoint_total, largest, row_total
 from dpsql.aggregates.sum import bounded_number
 from dpsql.expressions import Compiler, Typed
@@ -28,8 +40,12 @@ def _accept(compiler: Compiler, node: exp.Expr, typed: Typed) -> Typed:
 def _share(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
     """The mean's place between the bounds, in [0, 1]; at least one row is assumed.
 
-    high / (low + high) of endpoints; (middle/2 + high) / (low + middle + high) of Bernstein parts.
+    high / (low + high) of endpoints; (middle/2 + high) / (low + middle + high) of Bernstein parts; of a centred sum
+    (1 + centre / rows) / 2.
     """
+    if "centre" in noisy:
+        places: npt.NDArray[np.float64] = _centre(noisy, grid) / np.maximum(_in_rows(noisy, grid), 1.0)
+        return np.clip((1.0 + places) / 2, 0.0, 1.0)
     if "middle" in noisy:
         rows = np.maximum(bernstein_total(noisy), grid.cells**2).astype(np.float64)
         return np.clip(bernstein_double(noisy).astype(np.float64) / (2 * rows), 0.0, 1.0)
@@ -39,6 +55,21 @@ def _share(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
         shares = [float(Fraction(int(h), t)) for h, t in zip(noisy["high"], at_least_one, strict=True)]
         return np.clip(np.array(shares, dtype=np.float64), 0.0, 1.0)
     return np.clip(noisy["high"] / np.maximum(total, grid.cells).astype(np.float64), 0.0, 1.0)
+
+
+def _in_rows(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
+    """The noisy number of rows with a value."""
+    total, unit = row_total(noisy, grid)
+    rows = total.astype(np.float64)
+    rows /= unit
+    return rows
+
+
+def _centre(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
+    """Σ t, in [−1, 1] for each row."""
+    centre = np.array(noisy["centre"], dtype=np.float64)
+    centre /= finer(grid.cells) * grid.cells
+    return centre
 
 
 def _combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
@@ -64,7 +95,18 @@ _AT_ONCE = 1_024
 """Means whose intervals are worked out together: each takes a row of the grid, and all fit into a CPU's cache."""
 
 
-def _interval(noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> Ends:
+@lru_cache(maxsize=64)
+def _centred_limits(law: Law, level: float, nulls: bool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Half-widths of (centre − (2s − 1)·rows)/2 for s in [0, 1]; with `nulls`, rows is (count + valued)/2."""
+    half = np.linspace(0.0, 1.0, 33)
+    widths = []
+    for place in half.tolist():  # of 2s − 1, whose sign doesn't matter
+        own, count = ([0.5, place / 4], place / 4) if nulls else ([0.5], place / 2)
+        widths.append(law.half_width(own, level, count=count))
+    return np.concatenate((0.5 - half[:0:-1] / 2, 0.5 + half / 2)), np.array(widths[:0:-1] + widths)
+
+
+def _interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
     """The ends of the means θ that the noise makes plausible: {θ : |Σ of (x − θ) over the rows, noisy| ≤ q(θ)}.
 
     With s the place of θ between the bounds, N the noisy number of rows and B that of the upper bound, the noisy sum
@@ -72,11 +114,15 @@ def _interval(noisy: Noisy, scale: Fraction, grid: Grid, level: float) -> Ends:
     q(s) in 1 − level of all releases, whatever the data (Fieller 1954). Where nothing is plausible, or no row, the
     ends are the bounds.
     """
-    steps, quantiles = _quantiles(level, "middle" in noisy)
-    total, unit = row_total(noisy, grid)
-    rows = total.astype(np.float64) / unit
-    upper = bernstein_double(noisy).astype(np.float64) / (2 * unit) if "middle" in noisy else noisy["high"] / unit
-    limits = float(scale) * quantiles
+    rows = _in_rows(noisy, grid)
+    if "centre" in noisy:
+        steps, limits = _centred_limits(law, level, "valued" in noisy)
+        upper = (_centre(noisy, grid) + rows) / 2
+    else:
+        steps, quantiles = _quantiles(level, "middle" in noisy)
+        limits = float(law.scale) * quantiles
+        unit = row_total(noisy, grid)[1]
+        upper = bernstein_double(noisy).astype(np.float64) / (2 * unit) if "middle" in noisy else noisy["high"] / unit
     found = [
         _plausible(rows[i : i + _AT_ONCE], upper[i : i + _AT_ONCE].astype(np.float64), steps, limits)
         for i in range(0, len(rows), _AT_ONCE)
@@ -112,16 +158,39 @@ def _plausible(
     return np.where(nowhere, 0.0, least), np.where(nowhere, 1.0, greatest)
 
 
+def _over_rows(even: tuple[float, ...], worst: tuple[float, ...], count: float = 0.0) -> OverRows:
+    """From the coefficients of the error in bounds' distances: of a mean in their middle, and of one at an end of them.
+
+    There the error is that of the sum, counted from the other end. `count` is the worst mean's coefficient of the rows.
+    """
+
+    def over_rows(law: Law, grid: Grid, level: float) -> tuple[float, float]:
+        width = float(grid.upper - grid.lower)
+        return width * law.half_width(even, level), width * law.half_width(worst, level, count=count)
+
+    return over_rows
+
+
 def _constant(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
     return np.full(len(noisy["present"]), float(grid.lower))
 
 
 def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
     if not grid.cells:
-        return (Way(Basis.PRESENT, 0.0, _constant, lambda scale, grid, level: 0.0),)
+        return (Way(Basis.PRESENT, 0.0, _constant, lambda law, grid, level: 0.0),)
+    endpoints = _over_rows((0.5, 0.5), (1.0,))
+    bernstein = _over_rows((0.5, 0.5), (1.0, 0.5))
+    centred = _over_rows((0.5,), (0.5,), 0.5)
+    centred_and_nulls = _over_rows((0.5,), (0.5, 0.25), 0.25)
     return (
-        *(Way(basis, 8.0, _combine, None, _interval) for basis in (Basis.ENDPOINTS, Basis.ENDPOINTS_AND_NULLS)),
-        *(Way(basis, 10.0, _combine, None, _interval) for basis in (Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS)),
+        Way(Basis.ENDPOINTS, 8.0, _combine, None, _interval, 4.0, over_rows=endpoints),
+        Way(Basis.ENDPOINTS_AND_NULLS, 8.0, _combine, None, _interval, 4.0, over_rows=endpoints),
+        Way(Basis.BERNSTEIN, 10.0, _combine, None, _interval, 4.0, over_rows=bernstein),
+        Way(Basis.BERNSTEIN_AND_NULLS, 10.0, _combine, None, _interval, 4.0, over_rows=bernstein),
+        Way(Basis.CENTRE, 2.0, _combine, None, _interval, 2.0, 1.0, 0.0, centred),
+        Way(Basis.MOMENTS, 2.0, _combine, None, _interval, 2.0, 1.0, 0.0, centred),
+        Way(Basis.CENTRE_AND_NULLS, 2.5, _combine, None, _interval, 2.0, 0.25, 0.0, centred_and_nulls),
+        Way(Basis.MOMENTS_AND_NULLS, 2.5, _combine, None, _interval, 2.0, 0.25, 0.0, centred_and_nulls),
     )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, one_argument
+from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Law, Noisy, Way, one_argument
 from dpsql.aggregates.numbers import as_bigint, row_count, weighted, whole_half_width
 from dpsql.expressions import Compiler, Typed
 from dpsql.expressions.literals import not_null
@@ -43,8 +42,10 @@ def _part(name: str) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
         return as_bigint(noisy[name])
 
-    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
-        return float(laplace_half_width(scale, level))
+    def half_width(law: Law, grid: Grid, level: float) -> float:
+        if law.sums > 1:
+            return whole_half_width(law.half_width([1.0], level))
+        return float(laplace_half_width(law.scale, level))
 
     return Way(Basis(name), 2.0, combine, half_width)
 
@@ -64,12 +65,26 @@ def _equal_terms(terms: int, level: float) -> float:
 
 
 def _half_width_of(terms: int) -> Any:
-    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
-        return whole_half_width(float(scale) * _equal_terms(terms, level))
+    def half_width(law: Law, grid: Grid, level: float) -> float:
+        return whole_half_width(float(law.scale) * _equal_terms(terms, level))
 
     return half_width
 
 
+def _half_of_both(law: Law, grid: Grid, level: float) -> float:
+    return whole_half_width(law.half_width([0.5], level, count=0.5))
+
+
+def _alone(law: Law, grid: Grid, level: float) -> float:
+    return whole_half_width(law.half_width([1.0], level))
+
+
+TOTAL_WAY = Way(Basis.TOTAL, 2.0, _with_values, _alone)
+VALUED_WAYS = tuple(
+    Way(basis, 0.5, _with_values, _half_of_both, of_count=0.25)
+    for basis in (Basis.VALUED, Basis.CENTRE_AND_NULLS, Basis.MOMENTS_AND_NULLS)
+)
+"""Half of all rows and what those with a value are more than those without."""
 PRESENT_WAYS = (
     _part("present"),
     Way(Basis.ENDPOINTS, 4.0, _with_values, _half_width_of(2)),
@@ -88,8 +103,8 @@ ROWS_FROM_NULLABLE = {
 
 def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
     if argument is None:
-        return (ROW_WAY,)
-    return PRESENT_WAYS if grid.cells else PRESENT_WAYS[:1]
+        return ROW_WAY, TOTAL_WAY
+    return (*PRESENT_WAYS, *VALUED_WAYS) if grid.cells else (PRESENT_WAYS[0], VALUED_WAYS[0])
 
 
 AGGREGATE = Aggregate("count", (exp.Count, exp.CountIf), _read, _accept, _ways, lambda _: "BIGINT")

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.aggregates.aggregate import INT64_MAX, Grid, Integers, Noisy
+from dpsql.aggregates.aggregate import FINE, INT64_MAX, Grid, Integers, Noisy, finer
 
 FEW = 64
 
@@ -86,10 +86,27 @@ def bernstein_double(noisy: Noisy) -> Integers:
 
 
 def row_total(noisy: Noisy, grid: Grid) -> tuple[Integers, int]:
-    """The noisy number of rows with a value in units, and the unit, of a basis with endpoints or Bernstein parts."""
+    """The noisy number of rows with a value in units, and the unit."""
+    if "count" in noisy:
+        if "valued" in noisy:
+            return weighted(1, noisy["count"], 1, noisy["valued"]), 2 * FINE
+        return noisy["count"], FINE
+    for name in ("rows", "present"):
+        if name in noisy:
+            return noisy[name], 1
     if "middle" in noisy:
         return bernstein_total(noisy), grid.cells**2
     return endpoint_total(noisy), grid.cells
+
+
+def shared_count(noisy: Noisy, grid: Grid) -> Integers:
+    """The noisy number of rows, with a value or without, in steps of 1/FINE: for numbers of other columns."""
+    total, unit = row_total(noisy, grid)
+    if "nulls" in noisy:
+        total = weighted(1, total, unit, noisy["nulls"])
+    if unit == FINE:
+        return total
+    return rounded_quotient(weighted(FINE, total, 0, total), unit)
 
 
 def endpoint_sum(noisy: Noisy, grid: Grid) -> Integers:
@@ -101,3 +118,10 @@ def bernstein_sum(noisy: Noisy, grid: Grid) -> Integers:
     """(L·low + (L + U)/2·middle + U·high) in grains, times 2·cells²."""
     low, high = grid.low_steps, grid.high_steps
     return weighted(1, weighted(2 * low, noisy["low"], low + high, noisy["middle"]), 2 * high, noisy["high"])
+
+
+def centred_sum(noisy: Noisy, grid: Grid) -> tuple[Integers, int]:
+    """(L + U)/2·rows + (U − L)/2·centre in grains, in units, and the unit."""
+    total, unit = row_total(noisy, grid)
+    both, fine = grid.low_steps + grid.high_steps, finer(grid.cells)
+    return weighted(both * fine, total, unit, noisy["centre"]), 2 * unit * fine

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Noisy, Way, one_argument
+from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Law, Noisy, Way, one_argument
 from dpsql.aggregates.numbers import (
     as_bigint,
     as_double,
     bernstein_sum,
+    centred_sum,
     endpoint_sum,
     rounded_quotient,
     whole_half_width,
@@ -57,8 +58,11 @@ def _direct(integer: bool) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
         return _number(noisy["sum"], 1, grid, integer)
 
-    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
-        return float(laplace_half_width(scale * grid.magnitude, level) * grid.grain)
+    def half_width(law: Law, grid: Grid, level: float) -> float:
+        if law.sums > 1:
+            width = law.half_width([float(grid.grain * grid.magnitude)], level)
+            return whole_half_width(width) if integer else width
+        return float(laplace_half_width(law.scale * grid.magnitude, level) * grid.grain)
 
     return Way(Basis.SUM, 2.0, combine, half_width)
 
@@ -75,8 +79,8 @@ def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
         return _number(endpoint_sum(noisy, grid), grid.cells, grid, integer)
 
-    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
-        width = two_laplace_quantile(float(abs(grid.lower)), float(abs(grid.upper)), level) * float(scale)
+    def half_width(law: Law, grid: Grid, level: float) -> float:
+        width = two_laplace_quantile(float(abs(grid.lower)), float(abs(grid.upper)), level) * float(law.scale)
         return whole_half_width(width) if integer else width
 
     low, high = _relative(grid)
@@ -87,13 +91,32 @@ def _from_bernstein(basis: Basis, integer: bool, grid: Grid) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
         return _number(bernstein_sum(noisy, grid), 2 * grid.cells**2, grid, integer)
 
-    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
+    def half_width(law: Law, grid: Grid, level: float) -> float:
         lower, upper = float(grid.lower), float(grid.upper)
-        width = laplace_sum_half_width([lower, lower / 2 + upper / 2, upper], level) * float(scale)
+        width = laplace_sum_half_width([lower, lower / 2 + upper / 2, upper], level) * float(law.scale)
         return whole_half_width(width) if integer else width
 
     low, high = _relative(grid)
     return Way(basis, 2 * (low * low + (low / 2 + high / 2) ** 2 + high * high), combine, half_width)
+
+
+def _from_centre(basis: Basis, integer: bool, grid: Grid, *, nulls: bool) -> Way:
+    """(L + U)/2 times the rows with a value, and (U − L)/2 times the centre."""
+
+    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+        return _number(*centred_sum(noisy, grid), grid, integer)
+
+    def half_width(law: Law, grid: Grid, level: float) -> float:
+        middle, half = float((grid.lower + grid.upper) / 2), float((grid.upper - grid.lower) / 2)
+        own = [half, middle / 2] if nulls else [half]
+        width = law.half_width(own, level, count=middle / 2 if nulls else middle)
+        return whole_half_width(width) if integer else width
+
+    low, high = _relative(grid)
+    middle, half = ((high + low) / 2) ** 2, ((high - low) / 2) ** 2
+    if nulls:
+        return Way(basis, 2 * half + middle / 2, combine, half_width, of_count=middle / 4)
+    return Way(basis, 2 * half, combine, half_width, of_count=middle)
 
 
 def _relative(grid: Grid) -> tuple[float, float]:
@@ -111,8 +134,10 @@ def _constant(integer: bool) -> Way:
             return as_bigint(np.array([int(v) for v in exact], dtype=object))
         return as_double(exact, Fraction(1))
 
-    def half_width(scale: Fraction, grid: Grid, level: float) -> float:
-        return float(laplace_half_width(scale, level) * abs(grid.lower))
+    def half_width(law: Law, grid: Grid, level: float) -> float:
+        if law.sums > 1:
+            return law.half_width([1.0], level) * float(abs(grid.lower))
+        return float(laplace_half_width(law.scale, level) * abs(grid.lower))
 
     return Way(Basis.PRESENT, 2.0, combine, half_width)
 
@@ -127,6 +152,11 @@ def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
         _from_endpoints(Basis.ENDPOINTS_AND_NULLS, integer, grid),
         _from_bernstein(Basis.BERNSTEIN, integer, grid),
         _from_bernstein(Basis.BERNSTEIN_AND_NULLS, integer, grid),
+        *(_from_centre(basis, integer, grid, nulls=False) for basis in (Basis.CENTRE, Basis.MOMENTS)),
+        *(
+            _from_centre(basis, integer, grid, nulls=True)
+            for basis in (Basis.CENTRE_AND_NULLS, Basis.MOMENTS_AND_NULLS)
+        ),
     )
 
 

@@ -121,7 +121,7 @@ def _basis(plan: BasisPlan) -> dict[str, Any]:
     """One basis: what is counted or added, and for each part the law of its noise, in steps of the exact sums.
 
     A part is rows·R + present·P + index·I + square·Q; an index counts `grain`s from `lower`; a row that counts in full
-    adds `steps` times what is said there.
+    adds `steps` times what is said there. Bases of one block have their noise from one draw of the mechanism.
     """
     argument, condition = plan.measure.identity
     return {
@@ -135,7 +135,8 @@ def _basis(plan: BasisPlan) -> dict[str, Any]:
         "rows": plan.bound.rows,
         "groups": plan.bound.groups,
         "steps": plan.bound.steps,
-        "mechanism": "truncated discrete Laplace" if plan.basis is Basis.UNITS else "discrete Laplace",
+        "mechanism": "truncated discrete Laplace" if plan.basis is Basis.UNITS else plan.mechanism.name,
+        "block": plan.block,
         "parts": [
             {
                 "name": part.name,

@@ -8,7 +8,7 @@ the tool Re:cord-play, which replays the randomness.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from dpsql.engines.exact_rows import ExactRows
 from dpsql.engines.twin import TwinEngine
 from dpsql.plan import BasisPlan, Plan, ReleasePlan
+from dpsql.privacy.mechanisms import cube, laplace
 from dpsql.release import _part
 from dpsql.result import Result
 from dpsql.rewrite.inner import Inner
@@ -33,11 +34,13 @@ class Violated(AssertionError):
 
 @dataclass(slots=True)
 class Draw:
-    """One call of the mechanism: its parameters and the exact integers that met the noise."""
+    """One array of noise: its parameters and the exact integers that met it; `together` so many were drawn at once."""
 
     scale: Fraction
     size: int
     exact: list[int] = field(default_factory=list)
+    mechanism: str = laplace.MECHANISM.name
+    together: int = 1
 
 
 class _Probe(np.ndarray[Any, np.dtype[np.int64]]):
@@ -74,7 +77,14 @@ class RecordingNoise:
         self.draws: list[Draw] = []
 
     def laplace(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
-        draw = Draw(scale, size)
+        return self._probe(Draw(scale, size))
+
+    def cube(self, scale: Fraction, dimensions: int, size: int) -> list[npt.NDArray[np.int64]]:
+        draws = [Draw(scale, size, [], cube.MECHANISM.name, dimensions) for _ in range(dimensions)]
+        return [self._probe(draw) for draw in draws]
+
+    def _probe(self, draw: Draw) -> npt.NDArray[np.int64]:
+        size = draw.size
         self.draws.append(draw)
         probe = np.zeros(size, dtype=np.int64).view(_Probe)
         probe.draw = draw
@@ -117,32 +127,52 @@ def record(made: Asks, sql: str, epsilon: object = 1) -> Run:
     return Run(tuple(made.engine.executed), tuple(made.noise.draws), repr((result.columns, result.rows)))
 
 
-def bases_of(plan: Plan) -> list[BasisPlan]:
-    """The bases in the order in which they are released."""
-    return [release.bases[i] for release in plan.releases for bases in release.passes for i in bases]
+def blocks_of(plan: Plan) -> list[tuple[BasisPlan, ...]]:
+    """The bases that get their noise together, in the order in which they are released."""
+    found = []
+    for release in plan.releases:
+        order = {block: None for bases in release.passes for block in (release.bases[i].block for i in bases)}
+        found += [tuple(b for b in release.bases if b.block == block) for block in order]
+    return found
 
 
 def realised_loss(plan: Plan, one: Run, other: Run) -> Fraction:
-    """The privacy loss between two runs: Σ |difference of the exact sums| / scale. Checks basis by basis.
+    """The privacy loss between two runs: Σ over groups of the norm of the differences of the exact sums / their scales.
 
-    Raises Violated.
+    Checks block by block. Raises Violated.
     """
     draws = iter(zip(one.draws, other.draws, strict=True))
     total = Fraction(0)
-    for basis in bases_of(plan):
-        moved = Fraction(0)
-        for part in basis.parts:
-            a, b = next(draws)
-            if not (a.scale, a.size) == (b.scale, b.size) == (basis.scale(part), a.size):
-                raise Violated(f"noise of scale {a.scale} was drawn where the plan says {basis.scale(part)}")
-            if a.exact != b.exact:
-                moved += sum(abs(x - y) for x, y in zip(a.exact, b.exact, strict=True)) / a.scale
-        if moved > basis.epsilon:
-            raise Violated(f"one unit moved a basis by {float(moved / basis.epsilon):.3g} of its bound")
-        total += moved
+    for bases in blocks_of(plan):
+        mechanism = bases[0].mechanism
+        moved: list[dict[object, Fraction]] = []
+        for basis in bases:
+            for part in basis.parts:
+                a, b = next(draws)
+                if not (a.scale, a.size) == (b.scale, b.size) == (basis.scale(part), a.size):
+                    raise Violated(f"noise of scale {a.scale} was drawn where the plan says {basis.scale(part)}")
+                if not a.mechanism == b.mechanism == mechanism.name:
+                    raise Violated(f"{a.mechanism} noise was drawn where the plan says {mechanism.name}")
+                if mechanism.one_scale and not a.together == b.together == basis.sums:
+                    raise Violated(
+                        f"{mechanism.name} noise of {a.together} sums was drawn where a block has {basis.sums}"
+                    )
+                pairs = enumerate(zip(a.exact, b.exact, strict=True)) if a.exact != b.exact else ()
+                moved.append({group: abs(x - y) / a.scale for group, (x, y) in pairs if x != y})
+        total += _lost(bases, moved)
     if next(draws, None) is not None:
         raise Violated("more noise was drawn than the plan says")
     return total
+
+
+def _lost(bases: Sequence[BasisPlan], moved: Sequence[Mapping[object, Fraction]]) -> Fraction:
+    """The loss of one block: what moved of each of its parts, by group, in units of its scale. Raises Violated."""
+    groups = dict.fromkeys(group for part in moved for group in part)
+    norm = bases[0].mechanism.norm
+    loss = sum((norm([part.get(group, Fraction(0)) for part in moved]) for group in groups), Fraction(0))
+    if loss > bases[0].epsilon:
+        raise Violated(f"one unit moved a basis by {float(loss / bases[0].epsilon):.3g} of its bound")
+    return loss
 
 
 def compare(plan: Plan, without: Run, with_victim: Run) -> Fraction:
@@ -187,14 +217,14 @@ def compare_selected(
         raise Violated(f"one unit counts for {sum(map(abs, moved))} keys, and {release.selection.groups} were declared")
     total = sum(map(abs, moved)) / release.selection.scale
     for bases, inner, one, other in list(zip(release.passes, queries, without, with_victim, strict=True))[1:]:
-        for basis in (release.bases[i] for i in bases):
-            loss = Fraction(0)
-            for part in basis.parts:
-                a, b = (_by_key(rows, _part(part, basis, rows, inner)) for rows in (one, other))
-                loss += sum(abs(a.get(key, 0) - b.get(key, 0)) for key in a | b) / basis.scale(part)
-            if loss > basis.epsilon:
-                raise Violated(f"one unit moved a basis by {float(loss / basis.epsilon):.3g} of its bound")
-            total += loss
+        for block in dict.fromkeys(release.bases[i].block for i in bases):
+            together = [release.bases[i] for i in bases if release.bases[i].block == block]
+            moves: list[dict[object, Fraction]] = []
+            for basis in together:
+                for part in basis.parts:
+                    a, b = (_by_key(rows, _part(part, basis, rows, inner)) for rows in (one, other))
+                    moves.append({key: abs(a.get(key, 0) - b.get(key, 0)) / basis.scale(part) for key in a | b})
+            total += _lost(together, moves)
     return total
 
 

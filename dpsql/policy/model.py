@@ -143,15 +143,20 @@ class Table:
         return (*alone, frozenset(self.primary_key)) if self.primary_key else alone
 
 
+MechanismChoice = Literal["laplace", "auto"]
+"""Where noise comes from: only ever the Laplace mechanism, or the ε-private mechanism of least variance."""
+
+
 @dataclass(frozen=True, slots=True)
 class PrivacySettings:
-    """Epsilon of a query that asks for none, the ceiling (None: no ceiling), the floor of a charge."""
+    """Epsilon of a query that asks for none, the ceiling (None: no ceiling), the floor of a charge; the mechanism."""
 
     epsilon: Fraction = Fraction(1)
     max_epsilon: Fraction | None = None
     min_epsilon: Fraction = Fraction(1, 1000)
     delta: Fraction | None = None
     """Of a query that groups by keys that are not public; None: there is no such query."""
+    mechanism: MechanismChoice = "laplace"
 
 
 Period = Literal["day", "week", "month"]

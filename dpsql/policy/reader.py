@@ -12,7 +12,7 @@ from typing import cast
 
 from dpsql.policy import sources
 from dpsql.policy.document import Mapping, Node, Scalar, compose
-from dpsql.policy.model import Budget, Limit, Period, Policy, PrivacySettings, StoredAnswers, Table
+from dpsql.policy.model import Budget, Limit, MechanismChoice, Period, Policy, PrivacySettings, StoredAnswers, Table
 from dpsql.policy.problems import Problems, quoted
 from dpsql.policy.section import Section, found, section_of
 from dpsql.policy.server import read_server
@@ -23,6 +23,7 @@ VERSION = 1
 LEDGER_STEP = Fraction(1, 10**9)
 """The ledger's unit of epsilon: a smaller charge can't be written down."""
 PERIODS = ("day", "week", "month")
+MECHANISMS = ("laplace", "auto")
 ANSWERS = ("per_analyst", "shared", "off")
 _EXAMPLE = "config/template.yaml shows every key"
 
@@ -151,7 +152,11 @@ def _read_privacy(top: Section) -> tuple[PrivacySettings, str | None]:
         return PrivacySettings(), None
     written = {key: _positive(section, key, example) for key, example in _EPSILONS.items()}
     written["delta"] = _read_delta(section, top)
-    settings = PrivacySettings(**{key: value for key, value in written.items() if value is not None})
+    mechanism = cast(MechanismChoice, section.choice("mechanism", MECHANISMS) or "laplace")
+    settings = PrivacySettings(
+        **{key: value for key, value in written.items() if value is not None},
+        mechanism=mechanism,
+    )
     _check_epsilons(section, settings)
     return settings, section.choice("counts", ("clamp", "raw"))
 

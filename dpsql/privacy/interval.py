@@ -8,7 +8,9 @@ bounds took away.
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 import re
 from collections.abc import Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
@@ -153,6 +155,88 @@ class _Sum:
             power = context.exp(context.divide(context.minus(x), b))
             total = context.add(total, context.multiply(weight, power))
         return total
+
+
+def cube_tail(coefficients: Sequence[float], dimensions: int, x: float) -> float:
+    """P(|Σ c_i Z_i| > x) for continuous cube noise Z of scale 1: density ∝ exp(-max|z_i|) on R^dimensions.
+
+    Z is R·U with R of the gamma law of shape d + 1, and U uniform on the cube [-1, 1]^d, independent. For k
+    coefficients above 0 the volume of a cube beyond a plane gives
+
+        P(Σ c_i U_i > y) = Σ over signs s of (Π s_i) max(0, s·c - y)^k / (k! Π 2 c_i),
+
+    and with y = x / R, binomial terms and E[R^-j; R > t] = (d - j)! / d! Q(d + 1 - j, t), Q the regularised upper
+    incomplete gamma function, at whole numbers Q(m, t) = e^-t Σ_{i < m} t^i / i!,
+
+        E[max(0, A - x / R)^k] = Σ_j C(k, j) A^(k - j) (-x)^j (d - j)! / d! Q(d + 1 - j, x / A)        for A > 0.
+
+    For one coefficient it is Q(d + 1, x) - (x / d) Q(d, x).
+    """
+    scales = _distinct(coefficients, dimensions)
+    if x <= 0 or not scales:
+        return float(x <= 0)
+    k = len(scales)
+    total = 0.0
+    for signs in itertools.product((1.0, -1.0), repeat=k):
+        a = math.fsum(map(operator.mul, signs, scales))
+        if a > 0:
+            terms, factor = [], 1.0  # (-x)^j (d - j)! / d!
+            for j in range(k + 1):
+                terms.append(math.comb(k, j) * a ** (k - j) * factor * _upper_gamma(dimensions + 1 - j, x / a))
+                factor *= -x / max(dimensions - j, 1)
+            total += math.prod(signs) * math.fsum(terms)
+    return min(1.0, max(0.0, 2 * total / (math.factorial(k) * math.prod(2 * c for c in scales))))
+
+
+@lru_cache(maxsize=4096)
+def _cube_half_width(scales: tuple[float, ...], dimensions: int, miss: float) -> float:
+    """The x with tail `miss`, by the secant method on the logarithm of the tail, kept within a bracket."""
+
+    def excess(x: float) -> float:
+        return math.log(max(cube_tail(scales, dimensions, x), 1e-300) / miss)
+
+    low, high = 0.0, sum(scales) * dimensions
+    above, below = -math.log(miss), excess(high)
+    while below > 0:
+        low, above, high = high, below, 2 * high
+        below = excess(high)
+    for _ in range(100):
+        x = high - below * (high - low) / (below - above)
+        found = excess(x)
+        if abs(found) < 1e-7:
+            return x
+        if found > 0:
+            low, above, below = x, found, below / 2
+        else:
+            high, below, above = x, found, above / 2
+    return (low + high) / 2
+
+
+def cube_half_width(coefficients: Sequence[float], dimensions: int, level: Fraction | float = 0.95) -> float:
+    """The x with P(|Σ c_i Z_i| <= x) = level for continuous cube noise Z of scale 1; right to about 5 digits."""
+    scales = _distinct(coefficients, dimensions)
+    if not scales:
+        return 0.0
+    largest = scales[0]
+    relative = tuple(c / largest for c in scales)
+    return largest * _cube_half_width(relative, dimensions, float(_miss(level)))
+
+
+def _distinct(coefficients: Sequence[float], dimensions: int) -> list[float]:
+    """The absolute coefficients, largest first, without those below a thousandth of it: their noise is not seen."""
+    if not all(map(math.isfinite, coefficients)) or len(coefficients) > dimensions:
+        raise ValueError("coefficients must be finite, at most one for each dimension")
+    ordered = sorted(map(abs, coefficients), reverse=True)
+    return [c for c in ordered if c > 1e-3 * ordered[0]]
+
+
+def _upper_gamma(shape: int, x: float) -> float:
+    """Q(shape, x), for a whole shape from 1."""
+    term, total = math.exp(-x), 0.0
+    for i in range(shape):
+        total += term
+        term *= x / (i + 1)
+    return total
 
 
 def parse_level(value: object) -> Fraction:

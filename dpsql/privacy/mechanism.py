@@ -4,7 +4,7 @@
 sensitivity. Both are rounded onto the integers of a public grid, r(x) = floor(x / g + 1/2). Rounding moves
 an entry by at most 1/2, so |r(x_i) - r(y_i)| <= |x_i - y_i| / g + 1 and the integers differ by at most D =
 sensitivity / g + d in all. Independent discrete Laplace noise of scale D / epsilon on each then gives
-epsilon-differential privacy (`dpsql.privacy.laplace`), for the numbers as they are computed: grid and scale
+epsilon-differential privacy (`dpsql.privacy.mechanisms.laplace`), for the numbers as they are computed: grid and scale
 depend on d, epsilon and sensitivity alone, rounding and sum are integer arithmetic without overflow, and
 the one rounding to a float64 comes after the noise.
 
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 
-from dpsql.privacy.laplace import discrete_laplace, fits_int64, wide_laplace
+from dpsql.privacy.mechanisms.laplace import discrete_laplace, fits_int64, wide_laplace
 from dpsql.privacy.random_bytes import best_source
 
 if TYPE_CHECKING:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-
-from dpsql.privacy.laplace import discrete_laplace
+from dpsql.privacy.mechanisms.cube import cube_noise
+from dpsql.privacy.mechanisms.laplace import discrete_laplace
+from dpsql.privacy.mechanisms.truncated_geometric import truncated_geometric
 from dpsql.privacy.random_bytes import ByteSource, best_source
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
+    import numpy as np
     import numpy.typing as npt
 
 
@@ -25,15 +27,18 @@ class NoiseSource(Protocol):
         units."""
         ...
 
+    def cube(self, scale: Fraction, dimensions: int, size: int) -> Sequence[npt.NDArray[np.int64]]:
+        """`size` independent draws of cube noise, P(z) ∝ exp(-max|z_i| / scale): one array for each dimension."""
+        ...
+
     def truncated(self, scale: Fraction, bound: int, size: int) -> npt.NDArray[np.int64]:
-        """The same noise conditioned to [-bound, bound], for the selection of keys."""
+        """Discrete Laplace noise conditioned to [-bound, bound], for the selection of keys."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SystemNoise:
-    """Exact discrete Laplace noise from the operating system's randomness: fresh for every call, safe for
-    threads."""
+    """Exact noise from the operating system's randomness: fresh for every call, safe for threads."""
 
     source: ByteSource = field(default_factory=best_source)
 
@@ -42,11 +47,10 @@ class SystemNoise:
         an int64."""
         return discrete_laplace(scale).sample(size, self.source)
 
+    def cube(self, scale: Fraction, dimensions: int, size: int) -> Sequence[npt.NDArray[np.int64]]:
+        """As `NoiseSource.cube`; ValueError as for `laplace`."""
+        return tuple(cube_noise(scale, dimensions).sample(size, self.source))
+
     def truncated(self, scale: Fraction, bound: int, size: int) -> npt.NDArray[np.int64]:
-        """As `NoiseSource.truncated`: what lies outside is drawn again, which is exact."""
-        noise = self.laplace(scale, size)
-        outside = np.flatnonzero(np.abs(noise) > bound)
-        while len(outside):
-            noise[outside] = self.laplace(scale, len(outside))
-            outside = outside[np.abs(noise[outside]) > bound]
-        return noise
+        """As `NoiseSource.truncated`."""
+        return truncated_geometric(scale, bound, size, self.source)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 WEIGHT = 2**20
@@ -51,7 +52,8 @@ class Part:
 
     R is the number of rows that pass the filter, P how many of them have a value, I the sum of their grid indices and
     Q that of their indices' squares; over distinct values P, I and Q take each value once. `unit` is the part's share:
-    the noise scale in integer steps is unit / ε.
+    the noise scale in integer steps is unit / ε. `fine` integer steps make one of its basis: for the parts of a
+    block to have one unit.
     """
 
     name: str
@@ -60,10 +62,33 @@ class Part:
     present: int = 0
     index: int = 0
     square: int = 0
+    fine: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         if self.unit < 1:
             raise ValueError("a part's unit is a positive integer")
+
+    @property
+    def primitive(self) -> Part:
+        """The part without the common divisor of what it counts."""
+        by = math.gcd(self.unit, self.rows, self.present, self.index, self.square)
+        return self._times(Fraction(1, by))
+
+    def on_unit(self, unit: int) -> Part:
+        """A multiple of the part, of which one row adds at most `unit`, as near to that as may be."""
+        part = self.primitive
+        return replace(part._times(Fraction(unit // part.unit)), unit=unit)
+
+    def _times(self, by: Fraction) -> Part:
+        return Part(
+            self.name,
+            int(by * self.unit),
+            rows=int(by * self.rows),
+            present=int(by * self.present),
+            index=int(by * self.index),
+            square=int(by * self.square),
+            fine=by * self.fine,
+        )
 
     def of_row(self, present: int, index: int) -> int:
         """What one row adds to this part."""
@@ -93,6 +118,18 @@ def joint_bound(parts: tuple[Part, ...], cells: int) -> Fraction:
     if all(term.extremes(cells)[0] >= 0 for term in terms):
         return max(absent, _Quadratic.total(terms).extremes(cells)[1])
     return max(absent, sum((max(map(abs, term.extremes(cells))) for term in terms), Fraction(0)))
+
+
+def largest_bound(parts: tuple[Part, ...], cells: int) -> Fraction:
+    """The largest |what one row adds to a part| / the part's unit, over rows and parts.
+
+    As `joint_bound`, of the norm max instead of the sum: times a `ContributionBound`'s total it bounds Σ over a unit's
+    rows of the norm of what a row adds, whatever groups they are in. With cube noise of scale unit / ε, adding or
+    removing one row changes the log density of the joint output by at most ε times this bound.
+    """
+    absent = max((Fraction(abs(part.rows), part.unit) for part in parts), default=Fraction(0))
+    extremes = (_Quadratic.of(part).extremes(cells) for part in parts)
+    return max([absent, *(max(map(abs, ends)) for ends in extremes)])
 
 
 @dataclass(frozen=True, slots=True)

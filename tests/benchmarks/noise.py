@@ -13,8 +13,9 @@ from statistics import median
 
 import numpy as np
 
-from dpsql.privacy.laplace import DiscreteLaplace, discrete_laplace
 from dpsql.privacy.mechanism import laplace_mechanism
+from dpsql.privacy.mechanisms.cube import cube_noise
+from dpsql.privacy.mechanisms.laplace import DiscreteLaplace, discrete_laplace
 from dpsql.privacy.random_bytes import HAS_AES, AesCtr, SystemRandom
 
 CELLS = 10**6
@@ -50,6 +51,11 @@ def measurements():
         law = discrete_laplace(scale)
         seconds = cpu_time(lambda law=law: law.sample(1, SystemRandom()), inner=2000)
         yield f"one draw at scale {float(scale):g}", seconds, 100e-6
+    for dimensions in (2, 3, 10):
+        law = cube_noise(Fraction(2**20), dimensions)
+        for name, source, _ in SOURCES:
+            seconds = cpu_time(lambda law=law, source=source: law.sample(CELLS // 10, source), 3)
+            yield f"{name}: 1e5 draws of a cube of {dimensions} dimensions", seconds, 2.0
     yield (
         "laplace_mechanism of one number",
         cpu_time(lambda: laplace_mechanism(3.5, 1.0, 1.0), inner=1000),

@@ -12,12 +12,13 @@ import pytest
 import sqlglot
 
 from dpsql import aggregates
-from dpsql.aggregates.aggregate import INDEXED, Basis, Grid, Way
+from dpsql.aggregates.aggregate import CENTRED, INDEXED, SQUARED, Basis, Grid, Law, Way
 from dpsql.audit.replay import RecordingNoise, Run, realised_loss, record
 from dpsql.expressions.compiler import Typed
 from dpsql.policy import ColumnType, Kind
+from dpsql.privacy.mechanisms import cube, laplace
 from dpsql.privacy.noise import SystemNoise
-from dpsql.privacy.sensitivity import joint_bound
+from dpsql.privacy.sensitivity import Part, joint_bound, largest_bound
 from dpsql.valueset import Interval, ValueSet
 from tests.harness import Bench, ZeroNoise, bench, make_policy
 from tests.seeded import SeededBytes
@@ -45,6 +46,15 @@ def _ways(name: str, grid: Grid, kind: ColumnType) -> tuple[Way, ...]:
     return tuple(way for way in found if grid.cells or way.basis not in INDEXED)
 
 
+LAPLACE = frozenset(Basis) - {b for b in Basis if "moments" in b.value or b is Basis.CENTRE_AND_NULLS}
+"""The bases for Laplace noise; the others are for noise that covers each sum by itself."""
+
+
+def _parts(way: Way, grid: Grid) -> tuple[Part, ...]:
+    """What a way reads: its basis, and the count of the rows where another basis has that."""
+    return (*(() if way.of_count is None else Basis.TOTAL.parts(grid)), *way.basis.parts(grid))
+
+
 CASES = [
     (name, grid, kind)
     for name in aggregates.found() for grid in (*GRIDS, *CONSTANTS) for kind in KINDS
@@ -56,16 +66,27 @@ CASES = [
 @pytest.mark.parametrize("basis", Basis)
 def test_no_row_moves_a_basis_by_more_than_its_bound(basis: Basis, grid: Grid) -> None:
     parts = basis.parts(grid)
-    moved = [sum(Fraction(abs(p.of_row(*row)), p.unit) for p in parts) for row in _rows(grid)]
-    assert max(moved) <= 1
-    assert joint_bound(parts, grid.cells) == max(moved)
-    if basis not in (Basis.ROWS, Basis.UNITS) and "nulls" not in {p.name for p in parts}:
+    each = [[Fraction(abs(p.of_row(*row)), p.unit) for p in parts] for row in _rows(grid)]
+    moved, most = [sum(row) for row in each], [max(row) for row in each]
+    assert max(most) <= 1
+    assert largest_bound(parts, grid.cells) == max(most) or (basis in SQUARED and max(most) < 1)
+    if basis in LAPLACE:
+        assert max(moved) <= 1
+        assert joint_bound(parts, grid.cells) == max(moved)
+    else:
+        assert max(moved) > 1
+    if basis not in (Basis.ROWS, Basis.UNITS, Basis.TOTAL) and {"nulls", "valued"}.isdisjoint(p.name for p in parts):
         assert moved[0] == 0, "a row without a value moves nothing"
+
+
+def _with_value(way: Way, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The rows that a way is for: those that share a count with whole rows are for columns without NULL."""
+    return [row for row in rows if row[0]] if way.basis in (Basis.CENTRE, Basis.MOMENTS) else rows
 
 
 def _exact(way: Way, grid: Grid, rows: list[tuple[int, int]]) -> dict[str, np.ndarray]:
     return {
-        p.name: np.array([sum(p.of_row(*row) for row in rows)], dtype=np.int64) for p in way.basis.parts(grid)
+        p.name: np.array([sum(p.of_row(*row) for row in rows)], dtype=np.int64) for p in _parts(way, grid)
     }  # fmt: skip
 
 
@@ -84,12 +105,13 @@ def _deviation(name: str, values: list[Fraction]) -> float | None:
 
 @pytest.mark.parametrize(("name", "grid", "kind"), CASES)
 def test_without_noise_the_number_is_exact(name: str, grid: Grid, kind: ColumnType) -> None:
-    for rows in [[], [(0, 0)], _rows(grid), _rows(grid)[-1:] * 5, [*_rows(grid), *_rows(grid)[:2]]]:
-        values = [grid.lower + i * grid.grain for present, i in rows if present]
+    for every in [[], [(0, 0)], _rows(grid), _rows(grid)[-1:] * 5, [*_rows(grid), *_rows(grid)[:2]]]:
+        values = [grid.lower + i * grid.grain for present, i in every if present]
         for way in _ways(name, grid, kind):
+            rows = _with_value(way, every)
             (number,) = way.combine(_exact(way, grid, rows), grid)
             if name == "count":
-                assert number in (len(values), len(rows)) if way.basis is Basis.ROWS else number == len(values)
+                assert number == len(rows if way.basis in (Basis.ROWS, Basis.TOTAL) else values)
             elif name == "sum":
                 assert Fraction(number) == pytest.approx(sum(values)) if values else number == 0
             elif name in DEVIATIONS:
@@ -104,19 +126,24 @@ def test_without_noise_the_number_is_exact(name: str, grid: Grid, kind: ColumnTy
 @pytest.mark.parametrize(("name", "grid", "kind"), CASES)
 def test_half_widths_hold_what_they_promise(name: str, grid: Grid, kind: ColumnType) -> None:
     draws, epsilon, level = 4_000, Fraction(1, 3), 0.95
-    rows = _rows(grid) * 30
     for number, way in enumerate(_ways(name, grid, kind)):
+        rows = _with_value(way, _rows(grid) * 30)
         source = SystemNoise(SeededBytes(number + 1))
         exact = _exact(way, grid, rows)
-        noisy = {
-            p.name: exact[p.name] + source.laplace(p.unit / epsilon, draws) for p in way.basis.parts(grid)
-        }  # fmt: skip
+        parts = _parts(way, grid)
+        if way.basis in CENTRED:
+            of_cube = source.cube(1024 / epsilon, len(parts), draws)
+            noisy = {p.name: exact[p.name] + (z * p.unit + 512) // 1024 for p, z in zip(parts, of_cube, strict=True)}
+            law = Law(cube.MECHANISM, 1 / epsilon, len(parts), 1 / epsilon)
+        else:
+            noisy = {p.name: exact[p.name] + source.laplace(p.unit / epsilon, draws) for p in parts}
+            law = Law(laplace.MECHANISM, 1 / epsilon)
         values = way.combine(noisy, grid)
         truth = float(way.combine(exact, grid)[0])
         if not way.has_interval:
             assert name in DEVIATIONS
             continue
-        low, high = way.ends(noisy, 1 / epsilon, grid, level)
+        low, high = way.ends(noisy, law, grid, level)
         assert low.dtype == high.dtype == values.dtype
         assert np.all(low <= values + 1e-9) and np.all(values <= high + 1e-9)
         covered = float(np.mean((low <= truth) & (truth <= high)))

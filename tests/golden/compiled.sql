@@ -14,10 +14,12 @@ SELECT COUNT(*), COUNT(income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
 -->   COUNT(*): ±5 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±4 at 95 %
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
 -->   COUNT(income): ±4 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±3 at 95 %
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
@@ -43,7 +45,7 @@ SELECT SUM(age), AVG(age), COUNT(*) FROM people
 -->   SUM(age): ±300 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
--->   AVG(age): ±299.573/n at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(age): ±299.573/n at 95 %, ±205.65/n for values spread evenly, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   COUNT(*): ±4 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
@@ -58,10 +60,12 @@ SELECT SUM(income), AVG(income), COUNT(income), COUNT(*) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
 -->   SUM(income): ±15,182.8 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±17,523.6 at 95 %
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
--->   AVG(income): ±17,974.4/n at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->   AVG(income): ±17,974.4/n at 95 %, ±12,339/n for values spread evenly, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±19,643.4/n at 95 %, ±15,559/n for values spread evenly
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->     nulls: Δf 1, scale 1
@@ -81,7 +85,8 @@ SELECT SUM(income), AVG(income), COUNT(income), COUNT(*) FROM people
 SELECT AVG(income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   AVG(income): ±17,974.4/n at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(income): ±17,974.4/n at 95 %, ±12,339/n for values spread evenly, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: ±19,643.4/n at 95 %, ±15,559/n for values spread evenly
 -->     low: Δf 6,000, scale 6,000
 -->     high: Δf 6,000, scale 6,000
 -->   inner SQL (on the private engine):
@@ -93,14 +98,19 @@ SELECT AVG(income) FROM people
 SELECT AVG(age), AVG(income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   AVG(age): ±599.146/n at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 0.5
--->     low: Δf 100, scale 200
--->     high: Δf 100, scale 200
--->   AVG(income): ±35,948.8/n at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints, epsilon 0.5
--->     low: Δf 6,000, scale 12,000
--->     high: Δf 6,000, scale 12,000
+-->   AVG(age): ±562.258/n at 95 %, ±436.185/n for values spread evenly, bounds [0, 100], grain 1; discrete Laplace, basis centre, epsilon 0.343401
+-->     instead with cube noise: ±462.367/n at 95 %, ±311.689/n for values spread evenly
+-->     centre: Δf 50, scale 145.602
+-->     low: Δf 6,000, scale 9,138
+-->     high: Δf 6,000, scale 9,138
+-->     nulls: Δf 1, scale 1.523
+-->   AVG(income): ±27,375/n at 95 %, ±18,792.3/n for values spread evenly, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 0.656599
+-->     instead with cube noise: ±23,790.3/n at 95 %, ±18,701.3/n for values spread evenly
+-->     low: Δf 6,000, scale 9,138
+-->     high: Δf 6,000, scale 9,138
+-->     nulls: Δf 1, scale 1.523
 -->   inner SQL (on the private engine):
--->     SELECT "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT("value_1") AS "sum_1", COALESCE(SUM("value_0"), 0) AS "sum_2", COALESCE(SUM("value_1"), 0) AS "sum_3" FROM (SELECT TRY_CAST(("value_1" + ABS("value_1")) * 6.55360000000000000e+04 AS BIGINT) AS "value_1", "value_0" AS "value_0" FROM (SELECT ("value_1" - ABS("value_1")) + 1.20000000000000000e+04 AS "value_1", "value_0" AS "value_0" FROM (SELECT CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) AS "value_0", "income" - 5.00000000000000000e+03 AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
+-->     SELECT "sum_0", "sum_1", "sum_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3", CAST(("sum_4" >> 63) AS BIGINT) AS "high_4", CAST(("sum_4" & 9223372036854775807) AS BIGINT) AS "low_4" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT(*) AS "sum_1", COUNT("value_1") AS "sum_2", COALESCE(SUM("value_0"), 0) AS "sum_3", COALESCE(SUM("value_1"), 0) AS "sum_4" FROM (SELECT TRY_CAST(("value_1" + ABS("value_1")) * 6.55360000000000000e+04 AS BIGINT) AS "value_1", "value_0" AS "value_0" FROM (SELECT ("value_1" - ABS("value_1")) + 1.20000000000000000e+04 AS "value_1", "value_0" AS "value_0" FROM (SELECT CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) AS "value_0", "income" - 5.00000000000000000e+03 AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
 -->   SELECT "_dpsql_number_0" AS "avg", "_dpsql_number_1" AS "avg", "_dpsql_half_width_0", "_dpsql_half_width_1" FROM "_dpsql_release_0"
 
@@ -118,8 +128,10 @@ SELECT SUM(income * 0.2), SUM(-income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
 -->   SUM(income * 0.2): ±5,991.46 at 95 %, bounds [-200, 1,000], grain 9.53674e-07; discrete Laplace, basis sum, epsilon 0.5
+-->     instead with cube noise: ±4,113 at 95 %
 -->     sum: Δf 1,000, scale 2,000
 -->   SUM(-income): ±29,957.3 at 95 %, bounds [-5,000, 1,000], grain 3.8147e-06; discrete Laplace, basis sum, epsilon 0.5
+-->     instead with cube noise: ±20,565 at 95 %
 -->     sum: Δf 5,000, scale 10,000
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT("value_1") AS "sum_1", COALESCE(SUM("value_0"), 0) AS "sum_2", COALESCE(SUM("value_1"), 0) AS "sum_3" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 2.62144000000000000e+05 AS BIGINT) AS "value_0", TRY_CAST(("value_1" + ABS("value_1")) * 6.55360000000000000e+04 AS BIGINT) AS "value_1" FROM (SELECT ("value_0" - ABS("value_0")) + 2.40000000000000000e+03 AS "value_0", ("value_1" - ABS("value_1")) + 1.20000000000000000e+04 AS "value_1" FROM (SELECT (CASE WHEN "income" < (-1.00000000000000000e+03) THEN (-1.00000000000000000e+03) WHEN "income" <= 5.00000000000000000e+03 THEN "income" WHEN "income" <= CAST('Infinity' AS DOUBLE) THEN 5.00000000000000000e+03 END * CAST(0.2 AS DOUBLE)) - 1.00000000000000000e+03 AS "value_0", (CAST(0 AS DOUBLE) - CASE WHEN "income" < (-1.00000000000000000e+03) THEN (-1.00000000000000000e+03) WHEN "income" <= 5.00000000000000000e+03 THEN "income" WHEN "income" <= CAST('Infinity' AS DOUBLE) THEN 5.00000000000000000e+03 END) - 1.00000000000000000e+03 AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
@@ -164,7 +176,7 @@ SELECT SUM(wealth) FROM people WHERE wealth BETWEEN -5 AND 7.5
 SELECT AVG(serial) FROM people WHERE serial > 10 AND serial * 2 <= 200
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   AVG(serial): ±266.62/n at 95 %, bounds [11, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(serial): ±266.62/n at 95 %, ±183.029/n for values spread evenly, bounds [11, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 89, scale 89
 -->     high: Δf 89, scale 89
 -->   inner SQL (on the private engine):
@@ -176,10 +188,11 @@ SELECT AVG(serial) FROM people WHERE serial > 10 AND serial * 2 <= 200
 SELECT SUM(3), AVG(5) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   SUM(3): ±18 at 95 %; discrete Laplace, basis present, epsilon 0.5
--->     present: Δf 1, scale 2
--->   AVG(5): ±0 at 95 %; discrete Laplace, basis present, epsilon 0.5
--->     present: Δf 1, scale 2
+-->   SUM(3): ±9 at 95 %; discrete Laplace, basis present, epsilon 0.990099
+-->     instead with cube noise: ±15.559 at 95 %
+-->     present: Δf 1, scale 1.01
+-->   AVG(5): ±0 at 95 %; discrete Laplace, basis present, epsilon 0.00990099
+-->     present: Δf 1, scale 101
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", "sum_1" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT("value_1") AS "sum_1" FROM (SELECT 3 AS "value_0", 5 AS "value_1" FROM "memory"."main"."people") AS q) AS q
 --> outer SQL (over noisy rows):
@@ -200,8 +213,10 @@ SELECT SUM(age) FILTER (WHERE city = 'A'), COUNT(*) FILTER (WHERE vip) FROM peop
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
 -->   SUM(age) FILTER(WHERE city = 'A'): ±599 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis sum, epsilon 0.5
+-->     instead with cube noise: ±411 at 95 %
 -->     sum: Δf 100, scale 200
 -->   COUNT(*) FILTER(WHERE vip): ±6 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     instead with cube noise: ±4 at 95 %
 -->     rows: Δf 1, scale 2
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT(*) FILTER(WHERE "when_0") AS "sum_0", COALESCE(SUM("value_0") FILTER(WHERE "when_1"), 0) AS "sum_1" FROM (SELECT "vip" AS "when_0", ("city" = 'A') AS "when_1", CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) AS "value_0" FROM "memory"."main"."people") AS q) AS q
@@ -233,7 +248,7 @@ SELECT vip AS v, AVG(age) FROM people GROUP BY v ORDER BY 2 DESC LIMIT 1
 --> epsilon 1, charged 1
 --> release 0 of people: 2 groups, epsilon 1, unit row
 -->   key vip: 2 values from boolean: false, true
--->   AVG(age): ±299.573/n at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(age): ±299.573/n at 95 %, ±205.65/n for values spread evenly, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   inner SQL (on the private engine):
@@ -380,7 +395,7 @@ SELECT city FROM cities
 SELECT AVG(age / 2) AS half, count(*) / 7 FROM people WHERE note::int % 2 = 1
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   AVG(CAST(TRUNC(age / 2) AS BIGINT)): ±149.787/n at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(CAST(TRUNC(age / 2) AS BIGINT)): ±149.787/n at 95 %, ±102.825/n for values spread evenly, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 50, scale 50
 -->     high: Δf 50, scale 50
 -->   COUNT(*): ±4 at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
@@ -395,14 +410,20 @@ SELECT AVG(age / 2) AS half, count(*) / 7 FROM people WHERE note::int % 2 = 1
 SELECT COUNTIF(city = 'A'), SUM(IF(vip, 1, 0)), SUM(n) / 2 FROM `people`
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   COUNT_IF(city = 'A'): ±9 at 95 %; discrete Laplace, basis rows, epsilon 0.333333
--->     rows: Δf 1, scale 3
--->   SUM(CASE WHEN vip THEN 1 ELSE 0 END): ±9 at 95 %, bounds [0, 1], grain 1; discrete Laplace, basis sum, epsilon 0.333333
--->     sum: Δf 1, scale 3
--->   SUM(n): ±90 at 95 %, bounds [0, 10], grain 1; discrete Laplace, basis sum, epsilon 0.333333
--->     sum: Δf 10, scale 30
+-->   COUNT_IF(city = 'A'): ±8 at 95 %; discrete Laplace, basis rows, epsilon 0.360561
+-->     instead with cube noise: ±6 at 95 %
+-->     rows: Δf 1, scale 2.77346
+-->   SUM(CASE WHEN vip THEN 1 ELSE 0 END): ±8 at 95 %, bounds [0, 1], grain 1; discrete Laplace, basis centre, epsilon 0.226898
+-->     instead with cube noise: ±5 at 95 %
+-->     centre: Δf 0.5, scale 2.20364
+-->     low: Δf 10, scale 24.24
+-->     high: Δf 10, scale 24.24
+-->   SUM(n): ±73 at 95 %, bounds [0, 10], grain 1; discrete Laplace, basis endpoints, epsilon 0.412541
+-->     instead with cube noise: ±46 at 95 %
+-->     low: Δf 10, scale 24.24
+-->     high: Δf 10, scale 24.24
 -->   inner SQL (on the private engine):
--->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2" FROM (SELECT COUNT(*) FILTER(WHERE "when_0") AS "sum_0", (COALESCE(SUM("value_0"), 0) + CAST(COUNT("value_0") AS INT128) * 1) >> 1 AS "sum_1", COALESCE(SUM("value_1"), 0) AS "sum_2" FROM (SELECT "when_0" AS "when_0", ABS("value_0") - ABS("value_0" - 1) AS "value_0", "value_1" AS "value_1" FROM (SELECT ("city" = 'A') AS "when_0", CAST(CASE WHEN "vip" THEN 1 ELSE 0 END AS BIGINT) AS "value_0", CAST(CASE WHEN "n" < 0 THEN 0 WHEN "n" > 10 THEN 10 ELSE "n" END AS BIGINT) AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q
+-->     SELECT "sum_0", "sum_1", "sum_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3", CAST(("sum_4" >> 63) AS BIGINT) AS "high_4", CAST(("sum_4" & 9223372036854775807) AS BIGINT) AS "low_4" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT("value_1") AS "sum_1", COUNT(*) FILTER(WHERE "when_0") AS "sum_2", (COALESCE(SUM("value_0"), 0) + CAST(COUNT("value_0") AS INT128) * 1) >> 1 AS "sum_3", COALESCE(SUM("value_1"), 0) AS "sum_4" FROM (SELECT "when_0" AS "when_0", ABS("value_0") - ABS("value_0" - 1) AS "value_0", "value_1" AS "value_1" FROM (SELECT ("city" = 'A') AS "when_0", CAST(CASE WHEN "vip" THEN 1 ELSE 0 END AS BIGINT) AS "value_0", CAST(CASE WHEN "n" < 0 THEN 0 WHEN "n" > 10 THEN 10 ELSE "n" END AS BIGINT) AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q
 --> outer SQL (over noisy rows):
 -->   SELECT "_dpsql_number_0" AS "countif", "_dpsql_number_1" AS "sum", "_dpsql_number_2" / 2 AS "?column?" FROM "_dpsql_release_0"
 
@@ -420,7 +441,8 @@ SELECT COUNT(*) FROM people WHERE age / 2 > 20.5 AND upper(city) = 'B'
 SELECT VARIANCE(age), COUNT(*) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   VARIANCE(age): error depends on the data, bounds [0, 100], grain 1; discrete Laplace, basis Bernstein, epsilon 1
+-->   VARIANCE(age): ±29,957.3/n at 95 %, ±11,795.3/n for values spread evenly, bounds [0, 100], grain 1; discrete Laplace, basis Bernstein, epsilon 1
+-->     instead with cube noise: ±34,265/n at 95 %, ±6,908.21/n for values spread evenly
 -->     low: Δf 10,000, scale 10,000
 -->     middle: Δf 10,000, scale 10,000
 -->     high: Δf 10,000, scale 10,000
@@ -437,12 +459,12 @@ SELECT city, COUNT(DISTINCT note), STDDEV_POP(DISTINCT income) FROM people GROUP
 --> epsilon 1, charged 1
 --> release 0 of people: 3 groups, epsilon 1, unit row
 -->   key city: 3 values from listed values: A, B, C
--->   COUNT(DISTINCT note): ±6 at 95 %; discrete Laplace, basis present, epsilon 0.5
--->     present: Δf 1, scale 2
--->   STDDEV_POP(DISTINCT income): error depends on the data, bounds [-1,000, 5,000], grain 3.05176e-05; discrete Laplace, basis Bernstein, epsilon 0.5
--->     low: Δf 36,000,000, scale 72,000,000
--->     middle: Δf 36,000,000, scale 72,000,000
--->     high: Δf 36,000,000, scale 72,000,000
+-->   COUNT(DISTINCT note): ±11 at 95 %; discrete Laplace, basis present, epsilon 0.28418
+-->     present: Δf 1, scale 3.51889
+-->   STDDEV_POP(DISTINCT income): error depends on the data, bounds [-1,000, 5,000], grain 3.05176e-05; discrete Laplace, basis Bernstein, epsilon 0.71582
+-->     low: Δf 36,000,000, scale 50,292,000
+-->     middle: Δf 36,000,000, scale 50,292,000
+-->     high: Δf 36,000,000, scale 50,292,000
 -->   inner SQL (on the private engine):
 -->     SELECT "_dpsql_key_0", "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COUNT(DISTINCT "value_1") AS "sum_0", COUNT(DISTINCT "value_0") AS "sum_1", COALESCE(SUM(DISTINCT "value_0"), 0) AS "sum_2", COALESCE(SUM(DISTINCT CAST("value_0" AS BIGINT) * CAST("value_0" AS BIGINT)), 0) AS "sum_3" FROM (SELECT "_dpsql_key_0" AS "_dpsql_key_0", TRY_CAST(("value_0" + ABS("value_0")) * 8.19200000000000000e+03 AS BIGINT) AS "value_0", "value_1" AS "value_1" FROM (SELECT "_dpsql_key_0" AS "_dpsql_key_0", ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0", "value_1" AS "value_1" FROM (SELECT "city" AS "_dpsql_key_0", "income" - 5.00000000000000000e+03 AS "value_0", "note" AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN ('A', 'B', 'C')) ELSE FALSE END
 --> outer SQL (over noisy rows):

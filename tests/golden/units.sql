@@ -21,9 +21,11 @@ SELECT status, COUNT(*) FILTER (WHERE total > 0), SUM(total) FROM orders GROUP B
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   COUNT(*) FILTER(WHERE total > 0): ±18 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     instead with cube noise: ±12 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 6
 -->   SUM(total): ±3,594.88 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis sum, epsilon 0.5
+-->     instead with cube noise: ±2,467.8 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     sum: Δf 600, scale 1,200
 -->   inner SQL (on the private engine):
@@ -38,11 +40,13 @@ SELECT status, SUM(priority), VARIANCE(priority) FROM orders GROUP BY status
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   SUM(priority): ±52 at 95 %, bounds [1, 5], grain 1; discrete Laplace, basis Bernstein, epsilon 1
+-->     instead with cube noise: ±58 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 48, scale 48
 -->     middle: Δf 48, scale 48
 -->     high: Δf 48, scale 48
--->   VARIANCE(priority): error depends on the data, bounds [1, 5], grain 1; discrete Laplace, basis Bernstein, epsilon 1
+-->   VARIANCE(priority): ±143.795/n at 95 %, ±56.6174/n for values spread evenly, bounds [1, 5], grain 1; discrete Laplace, basis Bernstein, epsilon 1
+-->     instead with cube noise: ±164.472/n at 95 %, ±33.1594/n for values spread evenly
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 48, scale 48
 -->     middle: Δf 48, scale 48
@@ -58,11 +62,13 @@ SELECT COUNT(*), SUM(total) FROM orders
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±15 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±12 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 750, scale 750
 -->     high: Δf 750, scale 750
 -->     nulls: Δf 3, scale 3
 -->   SUM(total): ±1,836.16 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±2,467.8 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 750, scale 750
 -->     high: Δf 750, scale 750
@@ -79,11 +85,13 @@ SELECT clinic, COUNT(*), SUM(cost) FROM visit GROUP BY clinic
 --> release 0 of visit: 3 groups, epsilon 1, unit visit.cust
 -->   key clinic: 3 values from listed values: X, Y, Z
 -->   COUNT(*): ±30 at 95 %, bounds [100, 110], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±25 at 95 %
 -->     counted in full: 2 groups of a unit with 3 rows each, which is less than 12 rows
 -->     low: Δf 60, scale 60
 -->     high: Δf 60, scale 60
 -->     nulls: Δf 6, scale 6
 -->   SUM(cost): ±2,594 at 95 %, bounds [100, 110], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±2,715 at 95 %
 -->     counted in full: 2 groups of a unit with 3 rows each, which is less than 12 rows
 -->     low: Δf 60, scale 60
 -->     high: Δf 60, scale 60
@@ -98,7 +106,8 @@ SELECT clinic, COUNT(*), SUM(cost) FROM visit GROUP BY clinic
 SELECT AVG(cost) FROM visit
 --> epsilon 1, charged 1
 --> release 0 of visit: 1 group, epsilon 1, unit visit.cust
--->   AVG(cost): ±359.488/n at 95 %, bounds [100, 110], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(cost): ±359.488/n at 95 %, ±246.78/n for values spread evenly, bounds [100, 110], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: ±392.869/n at 95 %, ±311.18/n for values spread evenly
 -->     counted in full: 12 rows of a unit, of which more count in proportion
 -->     low: Δf 120, scale 120
 -->     high: Δf 120, scale 120
@@ -198,17 +207,17 @@ SELECT status, COUNT(DISTINCT priority) FROM orders GROUP BY status
 SELECT COUNT(DISTINCT total) FILTER (WHERE status = 'F'), SUM(DISTINCT total), AVG(DISTINCT total) FROM orders
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 1, unit orders.cust
--->   COUNT(DISTINCT total) FILTER(WHERE status = 'F'): ±18 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis present, epsilon 0.5
+-->   COUNT(DISTINCT total) FILTER(WHERE status = 'F'): ±24 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis present, epsilon 0.367889
 -->     counted in full: 3 values of a unit in all groups, chosen by a hash where it has more
--->     present: Δf 3, scale 6
--->   SUM(DISTINCT total): ±3,672.32 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints, epsilon 0.5
+-->     present: Δf 3, scale 8.15464
+-->   SUM(DISTINCT total): ±2,904.8 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints, epsilon 0.632111
 -->     counted in full: 3 values of a unit in all groups, chosen by a hash where it has more
--->     low: Δf 750, scale 1,500
--->     high: Δf 750, scale 1,500
--->   AVG(DISTINCT total): ±4,493.6/n at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints, epsilon 0.5
+-->     low: Δf 750, scale 1,186.5
+-->     high: Δf 750, scale 1,186.5
+-->   AVG(DISTINCT total): ±3,554.44/n at 95 %, ±2,440.04/n for values spread evenly, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints, epsilon 0.632111
 -->     counted in full: 3 values of a unit in all groups, chosen by a hash where it has more
--->     low: Δf 750, scale 1,500
--->     high: Δf 750, scale 1,500
+-->     low: Δf 750, scale 1,186.5
+-->     high: Δf 750, scale 1,186.5
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0" FROM (SELECT COUNT(DISTINCT "value_0") FILTER(WHERE "rank" <= 3) AS "sum_0" FROM (SELECT "unit", "value_0", ROW_NUMBER() OVER (PARTITION BY "unit" ORDER BY HASH(HASH(617553253399255648, "unit", "value_0")), "value_0") AS "rank" FROM (SELECT DISTINCT "unit", "value_0" FROM (SELECT ("status" = 'F') AS "when_0", "cust" AS "unit", CASE WHEN NOT ISNAN("total") THEN "total" END AS "value_0" FROM "memory"."main"."orders" WHERE NOT "cust" IS NULL) AS q WHERE (NOT "value_0" IS NULL) AND "when_0") AS q) AS q) AS q
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT(DISTINCT "value_0") FILTER(WHERE "rank" <= 3) AS "sum_0", COALESCE(SUM(DISTINCT "value_0") FILTER(WHERE "rank" <= 3), 0) AS "sum_1" FROM (SELECT "unit", "value_0", ROW_NUMBER() OVER (PARTITION BY "unit" ORDER BY HASH(HASH(635495903696635692, "unit", "value_0")), "value_0") AS "rank" FROM (SELECT DISTINCT "unit", "value_0" FROM (SELECT "unit" AS "unit", TRY_CAST(("value_0" + ABS("value_0")) * 2.09715200000000000e+06 AS BIGINT) AS "value_0" FROM (SELECT "unit" AS "unit", ("value_0" - ABS("value_0")) + 5.00000000000000000e+02 AS "value_0" FROM (SELECT "cust" AS "unit", "total" - 2.00000000000000000e+02 AS "value_0" FROM "memory"."main"."orders" WHERE NOT "cust" IS NULL) AS q) AS q) AS q WHERE (NOT "value_0" IS NULL)) AS q) AS q) AS q
@@ -259,10 +268,12 @@ SELECT qty, SUM(price), COUNT(price) FROM item GROUP BY qty
 --> release 0 of item: 10 groups, epsilon 1, unit orders.cust
 -->   key qty: 10 values from bounds: 1, 2, 3, 4, 5, 6, 7, 8, …
 -->   SUM(price): ±1,497.87 at 95 %, bounds [0, 100], grain 0.01; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: ±1,636.95 at 95 %
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 500, scale 500
 -->     high: Δf 500, scale 500
 -->   COUNT(price): ±21 at 95 %, bounds [0, 100], grain 0.01; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: ±19 at 95 %
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 500, scale 500
 -->     high: Δf 500, scale 500
@@ -278,11 +289,13 @@ SELECT segment, COUNT(*), SUM(total) FROM customer JOIN orders USING (cust) GROU
 --> release 0 of customer and orders: 3 groups, epsilon 1, unit customer.cust
 -->   key segment: 3 values from listed values: A, B, NULL
 -->   COUNT(*): ±15 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±12 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 750, scale 750
 -->     high: Δf 750, scale 750
 -->     nulls: Δf 3, scale 3
 -->   SUM(total): ±1,836.16 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±2,467.8 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 750, scale 750
 -->     high: Δf 750, scale 750
@@ -326,11 +339,13 @@ SELECT COUNT(*), SUM(qty) FROM orders LEFT JOIN item ON order_id = id
 --> epsilon 1, charged 1
 --> release 0 of orders and item: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±35 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±29 at 95 %
 -->     counted in full: 7 rows of a unit, of which more count in proportion
 -->     low: Δf 63, scale 63
 -->     high: Δf 63, scale 63
 -->     nulls: Δf 7, scale 7
 -->   SUM(qty): ±210 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±288 at 95 %
 -->     counted in full: 7 rows of a unit, of which more count in proportion
 -->     low: Δf 63, scale 63
 -->     high: Δf 63, scale 63
@@ -346,11 +361,13 @@ SELECT SUM(amount), COUNT(*) FROM refund r JOIN payment p ON r.order_id = p.orde
 --> epsilon 1, charged 1
 --> release 0 of refund and payment: 1 group, epsilon 1, unit orders.cust
 -->   SUM(amount): ±599.146 at 95 %, bounds [0, 100], grain 5.96046e-08; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±822.601 at 95 %
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     low: Δf 200, scale 200
 -->     high: Δf 200, scale 200
 -->     nulls: Δf 2, scale 2
 -->   COUNT(*): ±10 at 95 %, bounds [0, 100], grain 5.96046e-08; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±8 at 95 %
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     low: Δf 200, scale 200
 -->     high: Δf 200, scale 200
@@ -380,9 +397,11 @@ SELECT COUNT(*), COUNT(name) FROM customer LEFT JOIN nation ON key = nation AND 
 --> epsilon 1, charged 1
 --> release 0 of customer: 1 group, epsilon 1, unit customer.cust
 -->   COUNT(*): ±6 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     instead with cube noise: ±4 at 95 %
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     rows: Δf 1, scale 2
 -->   COUNT(name): ±6 at 95 %; discrete Laplace, basis present, epsilon 0.5
+-->     instead with cube noise: ±3 at 95 %
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     present: Δf 1, scale 2
 -->   inner SQL (on the private engine):
@@ -397,9 +416,11 @@ SELECT segment, COUNT(*), COUNT(o.id) FROM customer c LEFT JOIN orders o ON c.cu
 --> release 0 of customer and orders: 3 groups, epsilon 1, unit customer.cust
 -->   key segment: 3 values from listed values: A, B, NULL
 -->   COUNT(*): ±18 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     instead with cube noise: ±12 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 6
 -->   COUNT(o.id): ±18 at 95 %; discrete Laplace, basis present, epsilon 0.5
+-->     instead with cube noise: ±9 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     present: Δf 3, scale 6
 -->   inner SQL (on the private engine):
@@ -412,7 +433,8 @@ SELECT segment, COUNT(*), COUNT(o.id) FROM customer c LEFT JOIN orders o ON c.cu
 SELECT AVG(s), COUNT(*) FROM (SELECT cust, SUM(total) AS s FROM orders GROUP BY cust) AS q
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 1, unit orders.cust
--->   AVG(s): ±2,246.8/n at 95 %, bounds [-150, 600], grain 4.76837e-07; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->   AVG(s): ±2,246.8/n at 95 %, ±1,542.38/n for values spread evenly, bounds [-150, 600], grain 4.76837e-07; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±2,455.43/n at 95 %, ±1,944.87/n for values spread evenly
 -->     counted in full: 1 row of a unit
 -->     low: Δf 750, scale 750
 -->     high: Δf 750, scale 750
@@ -445,7 +467,8 @@ SELECT SUM(s) FROM (SELECT cust, SUM(priority) FILTER (WHERE total > 0) AS s FRO
 SELECT AVG(s) FROM (SELECT cust, SUM(price) AS s FROM item JOIN orders ON order_id = id GROUP BY cust) AS q
 --> epsilon 1, charged 1
 --> release 0 of item and orders: 1 group, epsilon 1, unit orders.cust
--->   AVG(s): ±1,497.87/n at 95 %, bounds [0, 500], grain 2.38419e-07; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(s): ±1,497.87/n at 95 %, ±1,028.25/n for values spread evenly, bounds [0, 500], grain 2.38419e-07; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: ±1,636.95/n at 95 %, ±1,296.58/n for values spread evenly
 -->     counted in full: 1 row of a unit
 -->     low: Δf 500, scale 500
 -->     high: Δf 500, scale 500
@@ -459,16 +482,21 @@ SELECT AVG(s) FROM (SELECT cust, SUM(price) AS s FROM item JOIN orders ON order_
 SELECT AVG(a), AVG(m) FROM (SELECT cust, AVG(total) AS a, MIN(priority) AS m FROM orders GROUP BY cust) AS q
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 1, unit orders.cust
--->   AVG(a): ±1,497.87/n at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints, epsilon 0.5
+-->   AVG(a): ±1,140.63/n at 95 %, ±783.013/n for values spread evenly, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints and nulls, epsilon 0.656599
+-->     instead with cube noise: ±991.264/n at 95 %, ±779.222/n for values spread evenly
 -->     counted in full: 1 row of a unit
--->     low: Δf 250, scale 500
--->     high: Δf 250, scale 500
--->   AVG(m): ±23.9659/n at 95 %, bounds [1, 5], grain 1; discrete Laplace, basis endpoints, epsilon 0.5
+-->     low: Δf 250, scale 380.75
+-->     high: Δf 250, scale 380.75
+-->     nulls: Δf 1, scale 1.523
+-->   AVG(m): ±22.4903/n at 95 %, ±17.4474/n for values spread evenly, bounds [1, 5], grain 1; discrete Laplace, basis centre, epsilon 0.343401
+-->     instead with cube noise: ±18.4947/n at 95 %, ±12.4676/n for values spread evenly
 -->     counted in full: 1 row of a unit
--->     low: Δf 4, scale 8
--->     high: Δf 4, scale 8
+-->     centre: Δf 2, scale 5.82409
+-->     low: Δf 250, scale 380.75
+-->     high: Δf 250, scale 380.75
+-->     nulls: Δf 1, scale 1.523
 -->   inner SQL (on the private engine):
--->     SELECT "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT("value_1") AS "sum_1", COALESCE(SUM("value_0"), 0) AS "sum_2", COALESCE(SUM("value_1"), 0) AS "sum_3" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 2.09715200000000000e+06 AS BIGINT) AS "value_0", "value_1" AS "value_1" FROM (SELECT ("value_0" - ABS("value_0")) + 5.00000000000000000e+02 AS "value_0", "value_1" AS "value_1" FROM (SELECT "AVG(total)" - 2.00000000000000000e+02 AS "value_0", CAST(CASE WHEN "MIN(priority)" < 1 THEN 1 WHEN "MIN(priority)" > 5 THEN 5 ELSE "MIN(priority)" END AS BIGINT) - 1 AS "value_1" FROM (SELECT "cust", CASE WHEN COUNT("_dpsql_value_AVG(total)") > 0 THEN (CAST((COALESCE(SUM("_dpsql_value_AVG(total)"), 0) + CAST(COUNT("_dpsql_value_AVG(total)") AS INT128) * (-419430400)) AS DOUBLE) * 1.19209289550781250e-07) / CAST(COUNT("_dpsql_value_AVG(total)") AS DOUBLE) END AS "AVG(total)", MIN("_dpsql_value_MIN(priority)") AS "MIN(priority)" FROM (SELECT "cust" AS "cust", TRY_CAST(("_dpsql_value_AVG(total)" + ABS("_dpsql_value_AVG(total)")) * 2.09715200000000000e+06 AS BIGINT) AS "_dpsql_value_AVG(total)", "_dpsql_value_MIN(priority)" AS "_dpsql_value_MIN(priority)" FROM (SELECT "cust" AS "cust", ("_dpsql_value_AVG(total)" - ABS("_dpsql_value_AVG(total)")) + 5.00000000000000000e+02 AS "_dpsql_value_AVG(total)", "_dpsql_value_MIN(priority)" AS "_dpsql_value_MIN(priority)" FROM (SELECT "cust" AS "cust", "total" - 2.00000000000000000e+02 AS "_dpsql_value_AVG(total)", CASE WHEN "priority" < 1 THEN 1 WHEN "priority" > 5 THEN 5 ELSE "priority" END AS "_dpsql_value_MIN(priority)" FROM "memory"."main"."orders" WHERE NOT "cust" IS NULL) AS q) AS q) AS q GROUP BY "cust") AS q WHERE NOT "cust" IS NULL) AS q) AS q) AS q) AS q
+-->     SELECT "sum_0", "sum_1", "sum_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3", CAST(("sum_4" >> 63) AS BIGINT) AS "high_4", CAST(("sum_4" & 9223372036854775807) AS BIGINT) AS "low_4" FROM (SELECT COUNT(*) AS "sum_0", COUNT("value_0") AS "sum_1", COUNT("value_1") AS "sum_2", COALESCE(SUM("value_0"), 0) AS "sum_3", COALESCE(SUM("value_1"), 0) AS "sum_4" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 2.09715200000000000e+06 AS BIGINT) AS "value_0", "value_1" AS "value_1" FROM (SELECT ("value_0" - ABS("value_0")) + 5.00000000000000000e+02 AS "value_0", "value_1" AS "value_1" FROM (SELECT "AVG(total)" - 2.00000000000000000e+02 AS "value_0", CAST(CASE WHEN "MIN(priority)" < 1 THEN 1 WHEN "MIN(priority)" > 5 THEN 5 ELSE "MIN(priority)" END AS BIGINT) - 1 AS "value_1" FROM (SELECT "cust", CASE WHEN COUNT("_dpsql_value_AVG(total)") > 0 THEN (CAST((COALESCE(SUM("_dpsql_value_AVG(total)"), 0) + CAST(COUNT("_dpsql_value_AVG(total)") AS INT128) * (-419430400)) AS DOUBLE) * 1.19209289550781250e-07) / CAST(COUNT("_dpsql_value_AVG(total)") AS DOUBLE) END AS "AVG(total)", MIN("_dpsql_value_MIN(priority)") AS "MIN(priority)" FROM (SELECT "cust" AS "cust", TRY_CAST(("_dpsql_value_AVG(total)" + ABS("_dpsql_value_AVG(total)")) * 2.09715200000000000e+06 AS BIGINT) AS "_dpsql_value_AVG(total)", "_dpsql_value_MIN(priority)" AS "_dpsql_value_MIN(priority)" FROM (SELECT "cust" AS "cust", ("_dpsql_value_AVG(total)" - ABS("_dpsql_value_AVG(total)")) + 5.00000000000000000e+02 AS "_dpsql_value_AVG(total)", "_dpsql_value_MIN(priority)" AS "_dpsql_value_MIN(priority)" FROM (SELECT "cust" AS "cust", "total" - 2.00000000000000000e+02 AS "_dpsql_value_AVG(total)", CASE WHEN "priority" < 1 THEN 1 WHEN "priority" > 5 THEN 5 ELSE "priority" END AS "_dpsql_value_MIN(priority)" FROM "memory"."main"."orders" WHERE NOT "cust" IS NULL) AS q) AS q) AS q GROUP BY "cust") AS q WHERE NOT "cust" IS NULL) AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
 -->   SELECT "_dpsql_number_0" AS "avg", "_dpsql_number_1" AS "avg", "_dpsql_half_width_0", "_dpsql_half_width_1" FROM "_dpsql_release_0"
 
@@ -492,7 +520,8 @@ SELECT status, AVG(s) FROM (SELECT cust, status, SUM(total) AS s FROM orders GRO
 --> epsilon 1, charged 1
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
--->   AVG(s): ±6,740.4/n at 95 %, bounds [-150, 600], grain 4.76837e-07; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(s): ±6,740.4/n at 95 %, ±4,627.13/n for values spread evenly, bounds [-150, 600], grain 4.76837e-07; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: ±7,366.29/n at 95 %, ±5,834.62/n for values spread evenly
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 2,250, scale 2,250
 -->     high: Δf 2,250, scale 2,250
@@ -507,7 +536,7 @@ SELECT segment, AVG(n) FROM customer JOIN (SELECT cust, COUNT(*) AS n FROM visit
 --> epsilon 1, charged 1
 --> release 0 of customer and visit: 3 groups, epsilon 1, unit customer.cust
 -->   key segment: 3 values from listed values: A, B, NULL
--->   AVG(n): ±29.9573/n at 95 %, bounds [2, 12], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(n): ±29.9573/n at 95 %, ±20.565/n for values spread evenly, bounds [2, 12], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10
@@ -523,11 +552,13 @@ SELECT what, COUNT(*), SUM(x) FROM (SELECT 'o' AS what, priority AS x FROM order
 --> release 0 of orders and visit: 2 groups, epsilon 1, unit orders.cust
 -->   key what: 2 values from listed values: o, v
 -->   COUNT(*): ±75 at 95 %, bounds [1, 110], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±62 at 95 %
 -->     counted in full: 15 rows of a unit, of which more count in proportion
 -->     low: Δf 1,635, scale 1,635
 -->     high: Δf 1,635, scale 1,635
 -->     nulls: Δf 15, scale 15
 -->   SUM(x): ±4,943 at 95 %, bounds [1, 110], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±6,786 at 95 %
 -->     counted in full: 15 rows of a unit, of which more count in proportion
 -->     low: Δf 1,635, scale 1,635
 -->     high: Δf 1,635, scale 1,635
@@ -620,7 +651,8 @@ SELECT COUNT(*) FROM item WHERE EXISTS (SELECT 1 FROM tag WHERE tag.product = it
 SELECT SUM(total) FROM orders WHERE total > (SELECT AVG(total) FROM orders)
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 0.5, unit orders.cust
--->   AVG(total): ±4,493.6/n at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints, epsilon 0.5
+-->   AVG(total): ±4,493.6/n at 95 %, ±3,084.75/n for values spread evenly, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints, epsilon 0.5
+-->     instead with cube noise: ±4,910.86/n at 95 %, ±3,889.75/n for values spread evenly
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 750, scale 1,500
 -->     high: Δf 750, scale 1,500
@@ -687,7 +719,8 @@ SELECT segment, COUNT(*), AVG(balance) FROM customer GROUP BY segment
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10
 -->     nulls: Δf 1, scale 1
--->   AVG(balance): ±29.9573/n at 95 %, bounds [100, 110], grain 7.45058e-09; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->   AVG(balance): ±29.9573/n at 95 %, ±20.565/n for values spread evenly, bounds [100, 110], grain 7.45058e-09; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±32.739/n at 95 %, ±25.9317/n for values spread evenly
 -->     counted in full: 1 row of a unit
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10

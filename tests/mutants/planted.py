@@ -43,15 +43,30 @@ PLANTED = (
         "test_noise.py::test_system_noise_has_the_law[20-SystemRandom]",
     ),
     _planted(
-        "A4", "the tail of the noise is cut off", "privacy/laplace.py",
+        "A4", "the tail of the noise is cut off", "privacy/mechanisms/laplace.py",
         "numbers[i] = int(numbers[i]) + self._rest_of_tail(source)", "numbers[i] = int(numbers[i])",
         "test_laplace.py::test_tail",
     ),
     _planted(
-        "A4", "noise beyond the bound is moved onto it, not drawn again", "privacy/noise.py",
-        "noise[outside] = self.laplace(scale, len(outside))",
+        "A4", "noise beyond the bound is moved onto it, not drawn again", "privacy/mechanisms/truncated_geometric.py",
+        "noise[outside] = law.sample(len(outside), source)",
         "noise[outside] = np.clip(noise[outside], -bound, bound)",
         "test_private_keys.py::test_the_noise_is_the_laplace_noise_that_is_not_beyond_the_bound",
+    ),
+    _planted(
+        "A4", "cube noise of too small a radius", "privacy/mechanisms/cube.py",
+        "self._geometric.geometrics((self.dimensions + 1) * size, source)\n"
+        "        radii = np.zeros(size, dtype=np.int64)\n"
+        "        for summand in geometrics.reshape(self.dimensions + 1, size):",
+        "self._geometric.geometrics(self.dimensions * size, source)\n"
+        "        radii = np.zeros(size, dtype=np.int64)\n"
+        "        for summand in geometrics.reshape(self.dimensions, size):",
+        "test_cube.py::test_law",
+    ),
+    _planted(
+        "A4", "a radius of cube noise is given whether it is accepted or not", "privacy/mechanisms/cube.py",
+        "(values <= 2 * radii).all(axis=0)", "(values <= 2 * radii).any(axis=0)",
+        "test_cube.py::test_of_all_words_those_that_are_given_are_each_point_of_the_cube_once",
     ),
     _planted(
         "A3", "values are cut off to the grid, not rounded", "privacy/mechanism.py",
@@ -65,9 +80,9 @@ PLANTED = (
         "test_release.py::test_sums_and_products_are_exact_where_they_pass_64_bits",
     ),
     _planted(
-        "A13", "all groups share one draw of noise", "release.py",
-        "found = _add(sums, noise.laplace(basis.scale(part), cells)) if cells else sums",
-        "found = _add(sums, noise.laplace(basis.scale(part), 1).repeat(cells)) if cells else sums",
+        "A13", "all groups share one draw of noise", "privacy/mechanisms/laplace.py",
+        "return tuple(noise.laplace(scale, size) for scale in scales)",
+        "return tuple(noise.laplace(scale, 1).repeat(size) for scale in scales)",
         "test_threats.py::test_an_empty_group_has_noise",
     ),
     # B: sensitivity and bounds
@@ -80,6 +95,17 @@ PLANTED = (
         "B5", "the least that a row may add is taken for the most", "privacy/sensitivity.py",
         "return max(absent, *ends)", "return max(absent, min(ends))",
         "contracts/test_aggregates.py::test_no_row_moves_a_basis_by_more_than_its_bound",
+    ),
+    _planted(
+        "B5", "of the sums of a cube the one that moves least is taken", "privacy/sensitivity.py",
+        "return max([absent, *(max(map(abs, ends)) for ends in extremes)])",
+        "return min([max(absent, *map(abs, ends)) for ends in extremes])",
+        "contracts/test_aggregates.py::test_no_row_moves_a_basis_by_more_than_its_bound",
+    ),
+    _planted(
+        "B9", "each basis of a cube has noise of its own", "release.py",
+        "numbers.setdefault(plan.bases[index].block, [])", "numbers.setdefault(index, [])",
+        "test_layouts.py::test_a_cube_is_drawn_once",
     ),
     _planted(
         "B15", "cap off by one: one row more of a unit counts in full", "rewrite/bound.py",
@@ -112,7 +138,8 @@ PLANTED = (
     ),
     _planted(
         "B9", "each of several aggregates gets the whole ε", "plan.py",
-        "share = epsilon_left / max(1, len(choice.bases))", "share = epsilon_left",
+        "measure, grid_of(measure), (), _bound(query, measure), share * epsilon,",
+        "measure, grid_of(measure), (), _bound(query, measure), epsilon,",
         "test_threats.py::test_numbers_of_one_statement_share_its_epsilon",
     ),
     _planted(
@@ -128,8 +155,8 @@ PLANTED = (
     # C: keys and the shape of results
     _planted(
         "C3", "empty groups get no noise", "release.py",
-        "noisy[part.name] = narrowest(found)",
-        "noisy[part.name] = narrowest(np.where(sums == 0, 0, found))",
+        "noisy[index][part.name] = narrowest(_add(sums, added))",
+        "noisy[index][part.name] = narrowest(np.where(sums == 0, 0, _add(sums, added)))",
         "test_threats.py::test_an_empty_group_has_noise",
     ),
     _planted(
@@ -144,7 +171,7 @@ PLANTED = (
         "test_golden.py::test_golden[compiled: SELECT city, COUNT(*) FROM people GROUP BY city]",
     ),
     _planted(
-        "C2", "the threshold forgets in how many groups a unit is", "privacy/key_selection.py",
+        "C2", "the threshold forgets in how many groups a unit is", "privacy/mechanisms/truncated_geometric.py",
         "d = _decimal(delta) / groups", "d = _decimal(delta)",
         "test_private_keys.py::test_one_unit_more_changes_what_is_shown_by_no_more_than_it_may",
     ),

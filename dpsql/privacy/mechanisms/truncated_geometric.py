@@ -8,6 +8,9 @@ With `min_units` m the threshold is k + m − 1: what a unit must join to be see
 
 Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection" (PoPETs 2022): thresholding a
 count with noise of the k-truncated symmetric geometric distribution.
+
+**How the noise is drawn.** From the discrete Laplace law of the same scale; what lies outside [-k, k] is drawn again.
+So it has that law given that it lies inside, exactly; how often it is drawn again is independent of what is given.
 """
 
 from __future__ import annotations
@@ -17,6 +20,15 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpsql.privacy.mechanisms.laplace import discrete_laplace
+
+if TYPE_CHECKING:
+    from dpsql.privacy.mechanisms.laplace import Ints
+    from dpsql.privacy.random_bytes import ByteSource
 
 _DIGITS = 80
 _MARGIN = Decimal(1).scaleb(-40)
@@ -72,3 +84,14 @@ def _bound(epsilon: Fraction, delta: Fraction, groups: int) -> int:
 
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def truncated_geometric(scale: Fraction, bound: int, size: int, source: ByteSource) -> Ints:
+    """`size` independent draws of P(z) ∝ exp(-|z| / scale) on [-bound, bound], see the module."""
+    law = discrete_laplace(scale)
+    noise = law.sample(size, source)
+    outside = np.flatnonzero(np.abs(noise) > bound)
+    while len(outside):
+        noise[outside] = law.sample(len(outside), source)
+        outside = outside[np.abs(noise[outside]) > bound]
+    return noise

@@ -53,9 +53,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpsql.privacy.interval import laplace_sum_half_width
+from dpsql.privacy.mechanisms import Mechanism
+from dpsql.privacy.sensitivity import joint_bound
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import numpy.typing as npt
 
+    from dpsql.privacy.noise import NoiseSource
     from dpsql.privacy.random_bytes import ByteSource
 
     Ints = npt.NDArray[np.int64]
@@ -224,12 +231,12 @@ class DiscreteLaplace:
         draws = np.empty(size, dtype=np.int64)
         for start in range(0, size, CHUNK // 2):
             part = draws[start : start + CHUNK // 2]
-            geometrics = self._geometrics(2 * part.size, source)
+            geometrics = self.geometrics(2 * part.size, source)
             np.subtract(geometrics[: part.size], geometrics[part.size :], out=part)
         return draws
 
-    def _geometrics(self, size: int, source: ByteSource) -> Ints:
-        """`size` independent geometrics with ratio exp(-1 / scale)."""
+    def geometrics(self, size: int, source: ByteSource) -> Ints:
+        """`size` independent geometrics G >= 0 with ratio exp(-1 / scale): P(G = g) ∝ exp(-g / scale)."""
         numbers, in_tail = self._few(size, source) if size <= FEW else self._many(size, source)
         for i in np.flatnonzero(in_tail):
             numbers[i] = int(numbers[i]) + self._rest_of_tail(source)  # OverflowError from 2^63 on
@@ -282,3 +289,23 @@ def wide_laplace(scale: Fraction, size: int, source: ByteSource) -> npt.NDArray[
     high = wide_laplace(scale / 2**32, size, source)
     wide: npt.NDArray[np.object_] = high * 2**32 + low
     return wide
+
+
+def _draw(noise: NoiseSource, scales: Sequence[Fraction], size: int) -> tuple[Ints, ...]:
+    return tuple(noise.laplace(scale, size) for scale in scales)
+
+
+def _total(numbers: Iterable[Fraction]) -> Fraction:
+    return sum(numbers, Fraction(0))
+
+
+MECHANISM = Mechanism(
+    "discrete Laplace",
+    bound=joint_bound,
+    norm=_total,
+    draw=_draw,
+    one_scale=False,
+    fits=lambda scale, parts: fits_int64(scale),
+    variance=lambda parts: 2.0,
+    half_width=lambda coefficients, parts, level: laplace_sum_half_width(coefficients, level),
+)
