@@ -4,8 +4,8 @@
 
 No parser knows them, so they are taken off the list of tokens before it is parsed. The options of a SELECT stay with
 it as a first column, and then as a condition that says nothing, until the tree is in DuckDB's meaning; bounds become a
-call of CLIP. Reference: GoogleSQL's documentation, "Differentially private aggregate functions" and "Differential
-privacy clause".
+call of CLIP; an ε of an aggregate's own, SUM(x, epsilon => 0.3), stays as a condition of its FILTER. Reference:
+GoogleSQL's documentation, "Differentially private aggregate functions" and "Differential privacy clause".
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from dpsql.privacy.loss import parse_epsilon
 from dpsql.rows import RESERVED
 
 _MARK = f"{RESERVED}_options"
+_OWN = f"{RESERVED}_epsilon"
 _CLAUSE = "DIFFERENTIAL_PRIVACY"
 _BOUNDS = ("CONTRIBUTION_BOUNDS_PER_ROW", "CONTRIBUTION_BOUNDS_PER_GROUP")
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}
@@ -45,6 +46,7 @@ class ReleaseOptions:
     min_units    how many units such a key must have
     selection_epsilon  of the selection
     strategy           how groups are to be selected
+    weights            by how much an error of the columns of these names counts
     """
 
     epsilon: Fraction | None
@@ -56,21 +58,40 @@ class ReleaseOptions:
     min_units: int | None = None
     selection_epsilon: Fraction | None = None
     strategy: str | None = None
+    weights: tuple[tuple[str, Fraction], ...] = ()
 
 
-def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], tuple[ReleaseOptions, ...]]:
-    """The tokens in SQL that the parser knows, and the options of each SELECT that has the clause, in order.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the words of a statement ask for, in their order: each SELECT with the clause, each aggregate with an ε.
+
+    An aggregate has its ε, and where it is written in the statement.
+    """
+
+    selects: tuple[ReleaseOptions, ...] = ()
+    aggregates: tuple[tuple[Fraction, int], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.selects or self.aggregates)
+
+
+def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], Options]:
+    """The tokens in SQL that the parser knows, and the options that were among them.
 
     `offset` is where the tokens' text begins in the statement. Unknown options and arguments are refused by name.
     """
     kinds = {token.token_type for token in tokens}
-    if TokenType.FARROW in kinds:
-        tokens = _with_clip(tokens, offset)
-    if TokenType.WITH not in kinds or not any(_begins(a, b) for a, b in pairwise(tokens)):
-        return tokens, ()
-    for token in tokens:
-        if token.text.lower().startswith(RESERVED):
-            raise ParseError(f"names starting with {RESERVED} are reserved", position=token.start + offset)
+    of_aggregates: list[tuple[Fraction, int]] = []
+    named, clauses = TokenType.FARROW in kinds, TokenType.WITH in kinds
+    clauses = clauses and any(_begins(a, b) for a, b in pairwise(tokens))
+    if named or clauses:
+        for token in tokens:
+            if token.text.lower().startswith(RESERVED):
+                raise ParseError(f"names starting with {RESERVED} are reserved", position=token.start + offset)
+    if named:
+        tokens = _with_clip(_with_filters(tokens, offset, of_aggregates), offset)
+    if not clauses:
+        return tokens, Options(aggregates=tuple(of_aggregates))
     kept: list[Token] = []
     found: list[ReleaseOptions] = []
     i = 0
@@ -86,7 +107,7 @@ def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], tuple[R
             i += 1
         kept += _marker(len(found), clause)
         found.append(options)
-    return kept, tuple(found)
+    return kept, Options(tuple(found), tuple(of_aggregates))
 
 
 def _begins(first: Token, second: Token) -> bool:
@@ -126,25 +147,41 @@ def keep_options(tree: exp.Expr) -> exp.Expr:
     return tree
 
 
-def attach_options(tree: exp.Expr, options: Sequence[ReleaseOptions]) -> exp.Expr:
-    """Take the conditions off again: each SELECT has its options in its meta data. Changes the tree."""
-    marks = [m for m in tree.find_all(exp.EQ) if isinstance(m.this, exp.Literal) and m.this.name == _MARK]
-    if sorted(mark.expression.name for mark in marks) != sorted(map(str, range(len(options)))):
-        raise ParseError(f"the text {_MARK} is reserved")  # a parameter holds it
-    for mark in marks:
+def attach_options(tree: exp.Expr, options: Options) -> exp.Expr:
+    """Take the conditions off again: SELECTs and aggregates have their options in their meta data. Changes the tree."""
+    for mark in _marks(tree, _OWN, len(options.aggregates)):
+        filtered = mark.find_ancestor(exp.Filter)
+        if filtered is None:
+            raise UnsupportedQuery("the epsilon of an aggregate could not be read", hint="write it in plainer SQL")
+        number = int(mark.expression.name)
+        filtered.this.meta["epsilon"] = number, *options.aggregates[number]
+        parent = mark.parent
+        if isinstance(parent, exp.And):
+            parent.replace(parent.this if parent.expression is mark else parent.expression)
+        else:
+            filtered.replace(filtered.this)
+    for mark in _marks(tree, _MARK, len(options.selects)):
         select = mark.find_ancestor(exp.Select)
         above: exp.Expr | None = mark
         while isinstance(above.parent if above else None, exp.Paren):
             above = above.parent if above else None
         if select is None or above is None or above.parent is None:
             raise UnsupportedQuery("the options of this query could not be read", hint="write it in plainer SQL")
-        select.meta["options"] = options[int(mark.expression.name)]
+        select.meta["options"] = options.selects[int(mark.expression.name)]
         parent = above.parent
         if isinstance(parent, exp.Where):
             select.set("where", None)
         else:
             parent.replace(parent.this if parent.expression is above else parent.expression)
     return tree
+
+
+def _marks(tree: exp.Expr, text: str, count: int) -> list[exp.EQ]:
+    """The conditions that stand for so many options; refused where others look like them."""
+    marks = [m for m in tree.find_all(exp.EQ) if isinstance(m.this, exp.Literal) and m.this.name == text]
+    if sorted(mark.expression.name for mark in marks) != sorted(map(str, range(count))):
+        raise ParseError(f"the text {text} is reserved")  # a parameter holds it
+    return marks
 
 
 # ---------------------------------------------------------------------------------------------- OPTIONS (…)
@@ -189,7 +226,9 @@ def _clause(tokens: list[Token], i: int, position: int) -> tuple[ReleaseOptions,
     assert selection is None or isinstance(selection, Fraction)
     strategy = read.get("group_selection_strategy")
     assert strategy is None or isinstance(strategy, str)
-    return ReleaseOptions(epsilon, column, position, rows, groups, delta, units, selection, strategy), i
+    weights = read.get("weights") or ()
+    assert isinstance(weights, tuple)
+    return ReleaseOptions(epsilon, column, position, rows, groups, delta, units, selection, strategy, weights), i
 
 
 def _closing(tokens: list[Token], opening: int) -> int:
@@ -257,6 +296,8 @@ def _delta(value: list[Token]) -> Fraction:
     return number
 
 
+MAX_WEIGHT = 1000
+"""As much as shares of ε can tell apart."""
 MAX_ROWS = 2**30
 """As in a policy."""
 
@@ -294,6 +335,29 @@ def _path(value: list[Token]) -> exp.Column:
     return column
 
 
+_WEIGHTS = "write weights = (n: 2, total: 1), of columns of the SELECT list"
+
+
+def _weights(value: list[Token]) -> tuple[tuple[str, Fraction], ...]:
+    """By how much an error of each column counts, which is 1 for those that aren't named."""
+    if value[0].token_type is not TokenType.L_PAREN or _closing(value, 0) != len(value) - 1:
+        raise InvalidParameter(f"{_text(value)} is not a list in brackets", hint=_WEIGHTS)
+    found: dict[str, Fraction] = {}
+    for part in _parts(value[1:-1]):
+        if len(part) < 3 or part[1].token_type is not TokenType.COLON or part[0].token_type is TokenType.STRING:
+            raise InvalidParameter(f"{_text(part)} is not a name and its weight", hint=_WEIGHTS)
+        name = part[0].text.lower()
+        weight = _number(part[2:])
+        if not 0 < weight <= MAX_WEIGHT:
+            raise InvalidParameter(f"the weight {_text(part[2:])} is not above 0, up to {MAX_WEIGHT}", hint=_WEIGHTS)
+        if name in found:
+            raise InvalidParameter(f"{part[0].text} is weighted twice", hint="give one weight")
+        found[name] = weight
+    if not found:
+        raise InvalidParameter("no weight is given", hint=_WEIGHTS)
+    return tuple(found.items())
+
+
 _READERS = {
     "epsilon": _epsilon,
     "delta": _delta,
@@ -304,6 +368,7 @@ _READERS = {
     "group_selection_strategy": _strategy,
     "group_selection_epsilon": _epsilon,
     "min_privacy_units_per_group": _count,
+    "weights": _weights,
 }
 _KNOWN_ELSEWHERE = {
     "kappa": "the option is called max_groups_contributed",
@@ -324,14 +389,67 @@ def bounds_per_group(tokens: Sequence[Token], offset: int) -> int | None:
     return None
 
 
+def _with_filters(tokens: list[Token], offset: int, found: list[tuple[Fraction, int]]) -> list[Token]:
+    """`SUM(x, epsilon => 0.3)` as `SUM(x) FILTER (WHERE <mark>)`; `found` gets the ε and where it is written."""
+    _check_named(tokens, offset)
+    tokens = list(tokens)
+    places = [i for i in range(1, len(tokens)) if tokens[i].token_type is TokenType.FARROW]
+    done: set[int] = set()
+    for i in reversed(places):
+        name = tokens[i - 1]
+        if name.text.upper() != _EPSILON:
+            continue
+        opening = _call(tokens[: i - 1])
+        if opening < 1 or tokens[i - 2].token_type is not TokenType.COMMA:
+            raise ParseError("epsilon doesn't stand behind a value", hint=_OWN_EXAMPLE, position=name.start + offset)
+        closing = _closing(tokens, opening)
+        value = next(_parts(tokens[i + 1 : closing]), [])
+        try:
+            epsilon = _epsilon(value)
+        except Error as error:
+            raise type(error)(f"epsilon: {error.message}", hint=_OWN_EXAMPLE, position=name.start + offset) from None
+        if tokens[opening].start in done:
+            raise InvalidParameter("an aggregate has two epsilons", hint="give one", position=name.start + offset)
+        done.add(tokens[opening].start)
+        mark = _mark(len(found), name)
+        found.append((epsilon, name.start + offset))
+        opened = (TokenType.FILTER, "FILTER"), (TokenType.L_PAREN, "("), (TokenType.WHERE, "WHERE")
+        after = tokens[closing + 1 : closing + 4]
+        if [t.token_type for t in after] == [kind for kind, _ in opened]:
+            start, end = closing + 4, _closing(tokens, closing + 2)
+            both = (TokenType.AND, "AND"), (TokenType.L_PAREN, "(")
+            mark += [*(_like(name, kind, text) for kind, text in both), *tokens[start:end]]
+        else:
+            start = end = closing + 1
+            mark = [*(_like(name, kind, text) for kind, text in opened), *mark]
+        tokens[start:end] = [*mark, _like(name, TokenType.R_PAREN, ")")]
+        del tokens[i - 2 : i + 1 + len(value)]
+    return tokens
+
+
+_EPSILON = "EPSILON"
+_OWN_EXAMPLE = "SUM(x, epsilon => 0.3)"
+
+
+def _mark(index: int, place: Token) -> list[Token]:
+    """`'<mark>' = 'N'`."""
+    return [
+        _like(place, TokenType.STRING, _OWN), _like(place, TokenType.EQ, "="),
+        _like(place, TokenType.STRING, str(index)),
+    ]  # fmt: skip
+
+
+def _check_named(tokens: Sequence[Token], offset: int) -> None:
+    named = [token for token in tokens if token.token_type is TokenType.FARROW]
+    if len(named) > MAX_NAMED:
+        raise ParseError(f"the statement has more than {MAX_NAMED} named arguments", position=named[0].start + offset)
+
+
 def _with_clip(tokens: list[Token], offset: int) -> list[Token]:
     """`SUM(x, contribution_bounds_per_row => (l, u))` as `SUM(CLIP(x, l, u))`; other named arguments are refused.
 
     So are bounds per group, see `bounds_per_group`.
     """
-    named = [token for token in tokens if token.token_type is TokenType.FARROW]
-    if len(named) > MAX_NAMED:
-        raise ParseError(f"the statement has more than {MAX_NAMED} named arguments", position=named[0].start + offset)
     kept: list[Token] = []
     bounded: set[int] = set()
     i = 0

@@ -24,7 +24,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.dialects import ColumnTypes, annotate, translate, unescaped
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
-from dpsql.googlesql import ReleaseOptions, attach_options, bounds_per_group, keep_options, take_options
+from dpsql.googlesql import Options, attach_options, bounds_per_group, keep_options, take_options
 from dpsql.names import join_names
 from dpsql.placeholders import numbered, wanted_types
 
@@ -71,7 +71,7 @@ class _Read:
     tokens: list[Token]
     offset: int
     explain: Format | None
-    options: tuple[ReleaseOptions, ...]
+    options: Options
     per_group: int | None
 
 
@@ -176,7 +176,7 @@ def _read(sql: str, dialect: str, types: ColumnTypes) -> _Read:
         raise ParseError(f"{what}; send one SELECT", hint="SELECT COUNT(*) FROM …")
     tree = trees[0]
     _check_is_query(tree, sql, types)
-    tree = keep_options(tree) if options else tree
+    tree = keep_options(tree) if options.selects else tree
     _check_depth(tree)
     tree = numbered(tree)
     tree = _known_names(tree, sql[offset:])

@@ -47,8 +47,15 @@ CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
             "1.5",
         ),
         (f"{CLAUSE} OPTIONS(epsilon = 3) k FROM t GROUP BY k", "0"),
+        ("SELECT COUNT(*, epsilon => 0.25), SUM(n, epsilon => 0.5) FROM t", "0.75"),
+        ("SELECT COUNT(*, epsilon => 0.25), SUM(n) FROM t", "2"),
+        (f"{CLAUSE} OPTIONS(epsilon = 5) COUNT(*, Epsilon=>1e-1), AVG(n) FROM t", "5"),
+        (f"{CLAUSE} OPTIONS(epsilon = 5) COUNT(*, epsilon => 0.1) FROM t", "0.1"),
+        ("SELECT k, SUM(n, epsilon => 0.3) AS s FROM t GROUP BY k HAVING SUM(n) > 3 ORDER BY SUM(n, epsilon => 0.3)",
+         "0.3"),
+        ("SELECT (SELECT COUNT(*, epsilon => 0.5) FROM t), COUNT(*) FROM t", "2.5"),
     ],
-)
+)  # fmt: skip
 def test_a_release_is_charged_what_it_asks_for(made: Bench, sql: str, charged: str) -> None:
     plan = made.session.plan(sql, epsilon=2).plan
     assert plan.epsilon == sum((release.epsilon for release in plan.releases), Fraction(0)) == Fraction(charged)
@@ -89,6 +96,31 @@ def test_bounds_move_each_value(made: Bench, sql: str, rows: list) -> None:
     assert made.ask(sql, 10**6).rows == [pytest.approx(row) for row in rows]
 
 
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("SELECT SUM(n, epsilon => 900000) FILTER (WHERE n > 5 OR n < 0), COUNT(*) FROM t", [(16, 3)]),
+        ("SELECT SUM(big, epsilon => 1000, contribution_bounds_per_row => (-10, 20)) FROM t", [(10,)]),
+        ("SELECT SUM(n, contribution_bounds_per_row => (0, 5), epsilon => 1000), COUNT(DISTINCT k, epsilon => 9000) "
+         "FROM t", [(13, 2)]),
+        ("SELECT ABS(SUM(n, epsilon => 1000)) + 1, COUNT(*, epsilon => 1000) AS c FROM t", [(20, 3)]),
+        ("SELECT k, AVG(n, epsilon => 1000) AS s FROM t GROUP BY k HAVING AVG(n, epsilon => 1000) > 5", [(1, 8.0)]),
+    ],
+)  # fmt: skip
+def test_an_epsilon_of_its_own_changes_nothing_else(made: Bench, sql: str, rows: list) -> None:
+    assert made.ask(sql, 10**6).rows == [pytest.approx(row, rel=1e-3) for row in rows]
+
+
+def test_an_aggregate_has_the_noise_of_its_own_epsilon(made: Bench) -> None:
+    """One without is the same number as one that was asked for with an ε before."""
+    sql = "SELECT AVG(n), COUNT(*, epsilon => 0.25) AS c, AVG(n, epsilon => 0.5) AS s, COUNT(*) FROM t"
+    (release,) = made.session.plan(sql, epsilon=2).plan.releases
+    of_each = [release.bases[number.basis].epsilon for number in release.numbers]
+    assert of_each == [Fraction(5, 4), Fraction(1, 4), Fraction(1, 2)]
+    assert release.loss <= release.epsilon == 2
+    assert sum(bases[0].epsilon for bases in release.blocks) == 2
+
+
 @pytest.mark.parametrize(("condition", "rows"), [("? = '7'", 0), ("? = '0'", 0), ("NOT ? = '0'", 3)])
 def test_a_parameter_that_spells_the_mark_is_a_text(made: Bench, condition: str, rows: int) -> None:
     """Where a translation needs its value, the statement is refused."""
@@ -99,6 +131,9 @@ def test_a_parameter_that_spells_the_mark_is_a_text(made: Bench, condition: str,
         with pytest.raises(Error, match="reserved"):
             made.ask(f"{sql} AND n > 1 + ?", 1, ("_dpsql_options", 3))
         assert made.ask("SELECT COUNT(*) FROM t WHERE ? = '0'", 10**6, ("_dpsql_options",)).rows == [(0,)]
+        with pytest.raises(Error, match="reserved"):
+            sql = f"SELECT COUNT(*, epsilon => 0.5) FROM t WHERE {condition} AND n > 1 + ?"
+            made.ask(sql, 1, ("_dpsql_epsilon", 3))
 
 
 def test_bounds_may_be_parameters(made: Bench) -> None:
@@ -154,6 +189,28 @@ def test_bounds_may_be_parameters(made: Bench) -> None:
         ("SELECT SUM(note, contribution_bounds_per_row => (0, 10)) FROM t", "compares text"),
         ("SELECT SUM(CLIP(n, 1)) FROM t", "three arguments"),
         ("SELECT foo => 1 FROM t", "foo"),
+        ("SELECT COUNT(*, epsilon => 0) FROM t", "epsilon: 0 is not above 0"),
+        ("SELECT COUNT(*, epsilon => n) FROM t", "epsilon: n is not a number"),
+        ("SELECT COUNT(*, epsilon => 1 + 1) FROM t", "is not a number"),
+        ("SELECT COUNT(*, epsilon => ) FROM t", "is not a number"),
+        ("SELECT COUNT(*, epsilon => 1, epsilon => 1) FROM t", "two epsilons"),
+        ("SELECT COUNT(epsilon => 1) FROM t", "behind a value"),
+        ("SELECT epsilon => 1 FROM t", "behind a value"),
+        ("SELECT COUNT(*, epsilon => 2), SUM(n) FROM t", "leave nothing"),
+        ("SELECT COUNT(*, epsilon => 1e-12) FROM t", "1e-9"),
+        (f"{CLAUSE} OPTIONS(epsilon = 1) COUNT(*, epsilon => 2), SUM(n, epsilon => 1) FROM t", "their SELECT for 1"),
+        ("SELECT SUM(c, epsilon => 1) FROM (SELECT k, COUNT(*) AS c FROM t GROUP BY k) AS q", "isn't released"),
+        ("SELECT ABS(3, epsilon => 1), COUNT(*) FROM t", "isn't released"),
+        ("SELECT COUNT(*) FILTER (WHERE '_dpsql_epsilon' = '0'), SUM(n, epsilon => 1) FROM t", "reserved"),
+        (f"{CLAUSE} OPTIONS(weights = (m: 2)) COUNT(*) AS c FROM t", "weights names m"),
+        (f"{CLAUSE} OPTIONS(weights = (k: 2)) k, COUNT(*) AS c FROM t GROUP BY k", "weights names k"),
+        (f"{CLAUSE} OPTIONS(weights = (c: 0)) COUNT(*) AS c FROM t", "weight 0"),
+        (f"{CLAUSE} OPTIONS(weights = (c: 1001)) COUNT(*) AS c FROM t", "weight 1001"),
+        (f"{CLAUSE} OPTIONS(weights = (c: 1, C: 2)) COUNT(*) AS c FROM t", "weighted twice"),
+        (f"{CLAUSE} OPTIONS(weights = ()) COUNT(*) AS c FROM t", "no weight|its weight"),
+        (f"{CLAUSE} OPTIONS(weights = 2) COUNT(*) AS c FROM t", "list in brackets"),
+        (f"{CLAUSE} OPTIONS(weights = (c = 2)) COUNT(*) AS c FROM t", "its weight"),
+        (f"{CLAUSE} OPTIONS(weights = (c: 2)) COUNT(*, epsilon => 1) AS c FROM t", "epsilon of its own"),
     ],
 )
 def test_what_is_not_known_is_refused_by_name(made: Bench, sql: str, named: str) -> None:

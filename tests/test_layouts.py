@@ -325,6 +325,48 @@ def test_the_shares_of_blocks_add_up_to_epsilon_exactly(mechanism: MechanismChoi
         assert sum(bases[0].epsilon for bases in release.blocks) == release.epsilon == Fraction(epsilon)
 
 
+def weighted(asked: Bench, weights: str, numbers: str = "COUNT(*) AS n, COUNT(DISTINCT age) AS d") -> list[Fraction]:
+    """The shares of the blocks of a query with these weights."""
+    sql = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(weights = ({weights})) {numbers} FROM t"
+    (release,) = asked.session.plan(sql, epsilon=1).plan.releases
+    return [release.bases[number.basis].epsilon for number in release.numbers]
+
+
+def test_weights_say_by_how_much_an_error_counts(plain: Bench) -> None:
+    """Shares are ∝ (weight · c)^(2/3): with a weight of 8, four times as much where the noise is alike."""
+    assert weighted(plain, "n: 1") == [Fraction(1, 2)] * 2
+    assert weighted(plain, "n: 8, d: 1") == [Fraction(4, 5), Fraction(1, 5)] == weighted(plain, "n: 2, d: 0.25")
+    assert weighted(plain, "d: 8") == [Fraction(1, 5), Fraction(4, 5)]
+    assert weighted(plain, "r: 8", "1.0 * COUNT(*) / 2 AS r, COUNT(DISTINCT age)") == [Fraction(4, 5), Fraction(1, 5)]
+    assert weighted(plain, "count: 8", "COUNT(*), COUNT(DISTINCT age) AS d") == [Fraction(4, 5), Fraction(1, 5)]
+
+
+def test_a_weight_may_make_another_layout_better(auto: Bench) -> None:
+    """Where one number counts for nearly all, ε goes to it, and no cube is made for the others' sake."""
+    names = "SUM(income) AS s, VARIANCE(age) AS v"
+    assert weighted(auto, "s: 1", names) == [1, 1], "together in a cube"
+    alone, other = weighted(auto, "s: 1000", names)
+    assert alone > Fraction(9, 10) and alone + other == 1
+
+
+def test_aggregates_with_an_epsilon_of_their_own_are_blocks_of_their_own() -> None:
+    asked = made("auto", RecordingNoise())
+    sql = "SELECT COUNT(*, epsilon => 0.1), VARIANCE(age, epsilon => 0.2), AVG(age), AVG(income), AVG(score) FROM t"
+    whole = asked.session.plan(sql, epsilon=1).plan
+    (release,) = whole.releases
+    assert [float(bases[0].epsilon) for bases in release.blocks] == [0.1, 0.2, 0.7]
+    assert [sum(len(b.parts) for b in bases) for bases in release.blocks] == [1, 3, 4]
+    assert Fraction(99, 100) < release.loss <= 1
+    asked.engine.set_rows("t", VICTIMS[3:])
+    without = record(asked, sql)
+    for victim in VICTIMS:
+        asked.engine.set_rows("t", [*VICTIMS[3:], victim])
+        run = record(asked, sql)
+        assert run.answer == without.answer
+        assert realised_loss(whole, without, run) <= 1
+    assert [draw.together for draw in asked.noise.draws] == [1, 3, 3, 3, 4, 4, 4, 4]
+
+
 # ---------------------------------------------------------------------------------------------- the error, by law
 
 

@@ -17,7 +17,7 @@ from sqlglot import exp
 from dpsql.analyze.emptiness import columns_alone, is_empty
 from dpsql.analyze.relations import Private
 from dpsql.analyze.scopes import Analyzer
-from dpsql.errors import UnsupportedQuery
+from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.policy import Policy
 from dpsql.query import Query, ReleaseQuery
 from dpsql.result import LEVEL
@@ -35,7 +35,20 @@ def analyze(tree: exp.Expr, policy: Policy, catalogue: Catalogue, *, today: dt.d
             raise analyzer.rows_refused(tree, relation)
         relation = columns_alone(relation, analyzer)
     _check_one_unit(analyzer.releases)
+    _check_epsilons(tree, analyzer.own_epsilons)
     return Query(tuple(analyzer.releases), relation.tree, frozenset(analyzer.public_tables), tuple(analyzer.constants))
+
+
+def _check_epsilons(tree: exp.Expr, used: set[int]) -> None:
+    """An ε belongs to an aggregate that is released: nothing else has noise."""
+    for node in tree.walk():
+        number, epsilon, position = node.meta.get("epsilon", (None, None, None))
+        if number is not None and number not in used:
+            raise InvalidParameter(
+                f"an epsilon of {float(epsilon):g} is asked for something that isn't released with noise",
+                hint="write it in an aggregate over private rows, such as SUM(x, epsilon => 0.3)",
+                position=position,
+            )
 
 
 def _check_one_unit(releases: list[ReleaseQuery]) -> None:

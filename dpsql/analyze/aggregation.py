@@ -119,6 +119,7 @@ class ReleaseBuilder:
     keys: list[tuple[exp.Expr, Key]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     intervals: list[tuple[int, Fraction]] = field(default_factory=list)
+    weights: dict[int, Fraction] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(init=False)
     lateral_depth: int = 0
 
@@ -152,6 +153,8 @@ class ReleaseBuilder:
             self._check_unit(options.unit_column)
         if options is not None and not private:
             _check_public(options)
+        if options is not None:
+            self._weigh(options)
         release = ReleaseQuery(
             self._bounded(options),
             tuple(self.where),
@@ -162,6 +165,7 @@ class ReleaseBuilder:
             AskedSelection()
             if options is None
             else AskedSelection(options.selection_epsilon, options.delta, options.min_units),
+            tuple(self.weights.get(number, Fraction(1)) for number in range(len(self.calls))),
         )
         if len(self.keys) > MAX_KEYS:
             message = f"GROUP BY has {len(self.keys)} keys; at most {MAX_KEYS} are allowed"
@@ -195,6 +199,30 @@ class ReleaseBuilder:
                 node, f"privacy_unit_column {node.name} can't be the unit of {rows.name}: "
                 "the policy says that each row is one", "leave the option out",
             )  # fmt: skip
+
+    def _weigh(self, options: ReleaseOptions) -> None:
+        """The weights of columns, by name, as weights of the aggregates in them: of one in several, the largest."""
+        named: dict[str, exp.Expr] = {}
+        for item in self.node.expressions:
+            named.setdefault(output_name(item).lower(), item)
+        for name, weight in options.weights:
+            item = named.get(name)
+            found = () if item is None else [n for n in item.walk() if aggregates.is_aggregate(n)]
+            numbers = {self._call_number(n) for n in found if not isinstance(n.parent, exp.Filter)}
+            if not numbers:
+                known = [n for n, e in named.items() if any(aggregates.is_aggregate(part) for part in e.walk())]
+                raise InvalidParameter(
+                    f"weights names {name}, which is no column of an aggregate in this SELECT",
+                    hint=f"name {' or '.join(known[:3])}" if known else "leave the weights out",
+                    position=options.position,
+                )
+            for number in numbers:
+                if self.calls[number].epsilon is not None:
+                    raise InvalidParameter(
+                        f"{name} has a weight and an epsilon of its own", hint="give one of them",
+                        position=options.position,
+                    )  # fmt: skip
+                self.weights[number] = max(weight, self.weights.get(number, weight))
 
     # -------------------------------------------------------------------- units
 
@@ -463,11 +491,25 @@ class ReleaseBuilder:
     def _call_number(self, node: exp.Expr) -> int:
         """The number of an aggregate call among the distinct ones of this SELECT."""
         call = self._call(node)
+        epsilon = self._own_epsilon(node)
+        if epsilon is not None:
+            call = replace(call, epsilon=epsilon)
         for index, known in enumerate(self.calls):
-            if known.aggregate == call.aggregate and known.measure.identity == call.measure.identity:
+            same = (known.aggregate, known.measure.identity) == (call.aggregate, call.measure.identity)
+            if same and call.epsilon in (None, known.epsilon):
                 return index
         self.calls.append(call)
         return len(self.calls) - 1
+
+    def _own_epsilon(self, node: exp.Expr) -> Fraction | None:
+        """The ε that an aggregate asks for itself."""
+        asked = (node.this if isinstance(node, exp.Filter) else node).meta.get("epsilon")
+        if asked is None:
+            return None
+        number, epsilon, _ = asked
+        self.analyzer.own_epsilons.add(number)
+        assert isinstance(epsilon, Fraction)
+        return epsilon
 
     def _call(self, node: exp.Expr) -> Call:
         shape = aggregates.read_call(node)

@@ -67,6 +67,8 @@ class Analyzer:
     releases: list[ReleaseQuery] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
     public_tables: set[str] = field(default_factory=set)
+    own_epsilons: set[int] = field(default_factory=set)
+    """The numbers of the aggregates that got the ε that they ask for."""
     size: Size = field(default_factory=Size)
     steps: Steps = field(default_factory=Steps)
 
