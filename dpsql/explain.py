@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
@@ -35,13 +35,15 @@ class Cost:
     """What a statement would be charged now, what the budget leaves before it, and which releases cost nothing.
 
     Those are stored: by number, when they were released. `refused` says why nothing that reads private tables would be
-    answered, if so: who asks is locked, or has no budget at all.
+    answered, if so: who asks is locked, or has no budget at all. `rows` are the least and the greatest noisy number of
+    rows in a group that a stored answer has, by the numbers of a release and of a call in it.
     """
 
     charge: PrivacyLoss
     left: Fraction | None
     stored: Mapping[int, dt.datetime]
     refused: str | None = None
+    rows: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
 
 def explain(
@@ -64,7 +66,8 @@ def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Co
         "affordable": cost.refused is None and (before is None or charged <= before),
         "refused": cost.refused,
         "releases": [
-            _release(release, [i.sql for i in queries]) | {"stored": _moment(cost.stored.get(number))}
+            _release(release, [i.sql for i in queries], {c: n for (r, c), n in cost.rows.items() if r == number})
+            | {"stored": _moment(cost.stored.get(number))}
             for number, (release, queries) in enumerate(zip(plan.releases, inner, strict=True))
         ],
         "outer_sql": outer,
@@ -79,8 +82,9 @@ def _number(value: Fraction) -> float | int:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _release(plan: ReleasePlan, sql: list[str]) -> dict[str, Any]:
+def _release(plan: ReleasePlan, sql: list[str], rows: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
     instead = alternative(plan)
+    others = [None] * len(plan.numbers) if instead is None else instead.numbers
     return {
         "table": plan.query.rows.name,
         "unit": _unit(plan.query.rows),
@@ -89,10 +93,8 @@ def _release(plan: ReleasePlan, sql: list[str]) -> dict[str, Any]:
         "keys": [_key(key) for key in plan.query.keys],
         "selection": _selection(plan),
         "numbers": [
-            _planned(number, plan, other, instead)
-            for number, other in zip(
-                plan.numbers, instead.numbers if instead else [None] * len(plan.numbers), strict=True
-            )
+            _planned(number, plan, other, instead, rows.get(position))
+            for position, (number, other) in enumerate(zip(plan.numbers, others, strict=True))
         ],
         "inner_sql": sql,
     }
@@ -149,7 +151,11 @@ def _shown(domain: KeyDomain) -> list[Any]:
 
 
 def _planned(
-    number: NumberPlan, plan: ReleasePlan, other: NumberPlan | None, instead: ReleasePlan | None
+    number: NumberPlan,
+    plan: ReleasePlan,
+    other: NumberPlan | None,
+    instead: ReleasePlan | None,
+    rows: tuple[int, int] | None,
 ) -> dict[str, Any]:
     basis = plan.bases[number.basis]
     grid = basis.grid
@@ -160,6 +166,7 @@ def _planned(
         "epsilon": _number(basis.epsilon),
         "bound": _bound(basis, plan.query.rows),
         **_error(number, plan),
+        "rows_stored": None if rows is None else list(rows),
         "alternative": None,
     }
     if other is not None and instead is not None:
@@ -291,6 +298,8 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         lines.append(
             f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon {number['epsilon']:g}"
         )
+        if number["rows_stored"]:
+            lines.append(f"    {_stored_text(number)}")
         if number["alternative"] and (other := _instead_text(number)):
             lines.append(f"    {other}")
         if number["bound"]:
@@ -319,6 +328,14 @@ def _selection_text(selection: dict[str, Any]) -> str:
         f"  keys are shown where more than {selection['threshold']} units have them, noise included; a unit counts for "
         f"{groups}; truncated geometric noise, epsilon {selection['epsilon']:g}, delta {selection['delta']:g}"
     )
+
+
+def _stored_text(number: dict[str, Any]) -> str:
+    """The half-width of a mean or a variance by a stored count of its rows, for the worst values."""
+    least, most = number["rows_stored"]
+    widths = [f"±{plain(number['half_width_95_times_rows'] / rows)}" for rows in dict.fromkeys((least, most))]
+    counts = f"{least:,}" if least == most else f"{least:,} to {most:,} of a group"
+    return f"by the stored noisy number of rows, {counts}: {' to '.join(reversed(widths))}"
 
 
 def _error_text(number: dict[str, Any]) -> str:

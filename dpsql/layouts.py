@@ -187,7 +187,7 @@ def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
             continue
         if measure.by_unit and not COUNTING_NULLS.isdisjoint(mode):
             continue  # rows without a value are not read where the distinct values of units are
-        if Basis.CENTRE in mode and not _is_whole(measure):
+        if Basis.CENTRE in mode and not is_whole(measure):
             continue
         if all(
             any(way.basis in mode for way in each) or (name == "count" and Basis.CENTRE in mode)
@@ -196,7 +196,7 @@ def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
             yield mode
 
 
-def _is_whole(measure: Measure) -> bool:
+def is_whole(measure: Measure) -> bool:
     """Whether each row that passes the filter has a value, which is counted: then all of them count the same rows."""
     return not measure.distinct and (measure.argument is None or not measure.argument.set.nullable)
 
@@ -246,7 +246,7 @@ def _counts(measure: Measure, bases: Sequence[tuple[Basis, Measure]]) -> Iterato
             yield Source(index, ROW_WAY)
         elif basis in ROWS_FROM_NULLABLE:
             yield Source(index, ROWS_FROM_NULLABLE[basis])
-        elif known.argument is not None and _is_whole(known):
+        elif known.argument is not None and is_whole(known):
             yield from (Source(index, way) for way in PRESENT_WAYS if way.basis is basis)
 
 
@@ -297,7 +297,7 @@ def _centred(calls: tuple[Call, ...]) -> tuple[Block, list[Source]] | None:
     for call in calls:
         measure = call.measure
         total = place(Basis.TOTAL, Measure(None, measure.filter))
-        if call.aggregate == "count" and _is_whole(measure):
+        if call.aggregate == "count" and is_whole(measure):
             sources.append(Source(total, TOTAL_WAY))
             continue
         basis = _centred_basis(calls, measure)
@@ -309,7 +309,7 @@ def _centred(calls: tuple[Call, ...]) -> tuple[Block, list[Source]] | None:
 def _centred_basis(calls: Iterable[Call], measure: Measure) -> Basis:
     """The centred basis that serves all calls over a measure."""
     names = {call.aggregate for call in calls if call.measure.identity == measure.identity}
-    nulls = not _is_whole(measure)
+    nulls = not is_whole(measure)
     if not grid_of(measure).cells:
         return Basis.VALUED if names == {"count"} else Basis.PRESENT
     if not names <= {"count", "sum", "avg"}:

@@ -17,7 +17,7 @@ from dpsql.aggregates.count import UNIT_WAY
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.grids import widened
-from dpsql.layouts import Family, Layout, best_layout, grid_of
+from dpsql.layouts import Family, Layout, best_layout, grid_of, is_whole
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace
@@ -334,6 +334,16 @@ def alternative(plan: ReleasePlan) -> ReleasePlan | None:
     uses_cube = any(basis.mechanism is cube.MECHANISM for basis in plan.bases)
     found = plan_release(plan.query, plan.epsilon, plan.delta, "laplace" if uses_cube else "cube")
     return None if [b.mechanism for b in found.bases] == [b.mechanism for b in plan.bases] else found
+
+
+def counting(plan: ReleasePlan, number: NumberPlan, epsilon: Fraction) -> ReleasePlan:
+    """The release of nothing but the rows that a number is computed from, by the same groups."""
+    measure = number.call.measure
+    if is_whole(measure):
+        measure = Measure(None, measure.filter)
+    call = Call("count", measure, number.call.text)
+    query = replace(plan.query, calls=(call,), intervals=(), weights=(), epsilon=None)
+    return plan_release(query, epsilon, Fraction(0), "laplace")
 
 
 def _check_size(query: ReleaseQuery) -> None:

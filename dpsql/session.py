@@ -25,7 +25,7 @@ from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, Int
 from dpsql.explain import Cost, explain
 from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
 from dpsql.parse import Format, Parameters, Parser, Statement
-from dpsql.plan import Plan, ReleasePlan, charge_of, check_epsilon, plan_query
+from dpsql.plan import Plan, ReleasePlan, charge_of, check_epsilon, counting, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.interval import parse_level
@@ -324,7 +324,37 @@ class Session:
         except (AnalystLocked, BudgetExhausted) as refusal:
             left, refused = self.ledger.remaining(analyst, self.policy.budget), refusal.message
         run = self._begin(compiled, scratch, analyst)
-        return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored, refused)
+        rows = {} if run.left is None else self._stored_rows(compiled, analyst)
+        return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored, refused, rows)
+
+    def _stored_rows(self, compiled: Compiled, analyst: str) -> dict[tuple[int, int], tuple[int, int]]:
+        """The least and the greatest stored noisy number of rows of a group, where a number's error depends on it.
+
+        It is that of a count of just these rows, asked for by itself at the same ε or at the policy's: one question.
+        """
+        found: dict[tuple[int, int], tuple[int, int]] = {}
+        for index, release_plan in enumerate(compiled.plan.releases):
+            if release_plan.selection is not None or any(inner.constants for inner in compiled.inner[index]):
+                continue
+            for position, number in enumerate(release_plan.numbers):
+                if number.way.over_rows is None:
+                    continue
+                for epsilon in dict.fromkeys((release_plan.epsilon, self.policy.privacy.epsilon)):
+                    counts = self._stored_count(counting(release_plan, number, epsilon), analyst)
+                    if counts is not None and (index, position) not in found:
+                        found[index, position] = max(min(counts), 1), max(max(counts), 1)
+        return found
+
+    def _stored_count(self, part: ReleasePlan, analyst: str) -> list[int] | None:
+        """The noisy numbers of a stored release of one count."""
+        assert self.answers is not None
+        plan = Plan((part,), exp.Select(), frozenset(), part.epsilon, NOTHING)
+        (question,) = questions(plan, (inner_queries(part, self.engine),), self._current().declared)
+        answer = self.answers.find(asker_of(self.policy, analyst), question)
+        if answer is None:
+            return None
+        columns = released(answer.noisy, part, counts="raw").columns
+        return [int(count) for count in columns[number_name(0)].tolist()]
 
     def _explanation(self, compiled: Compiled, cost: Cost, form: Format) -> str:
         return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form)

@@ -966,3 +966,41 @@ def test_generated_statements_asked_again(made: Bench, place: Path, random: Rand
     assert ask(sql, ann) == (fresh, 0)
     assert ask(sql, ann, version="2")[1] == charge
     session.answers.close()
+
+
+# ---------------------------------------------------------------------------------------------- errors by stored counts
+
+
+def explained(session: Session, sql: str, analyst: str = "ann") -> list[Any]:
+    """The stored numbers of rows that EXPLAIN goes by."""
+    facts = json.loads(session.explain(sql, analyst=analyst, epsilon=1, form="json"))
+    return [number["rows_stored"] for release in facts["releases"] for number in release["numbers"]]
+
+
+def test_explain_goes_by_a_stored_count_of_the_very_rows(folder: Path) -> None:
+    """The analyst's own, under the same condition and groups; of a column that may be NULL, of its values."""
+    sql = "SELECT AVG(age), VARIANCE(age), AVG(pay), COUNT(*) FROM people WHERE age > 30"
+    with asking(folder) as session:
+        assert explained(session, sql) == [None] * 4
+        (n,) = session.execute(COUNT, analyst="ann").rows[0]
+        assert explained(session, sql) == [[n, n], [n, n], None, None]
+        text = session.explain(sql, analyst="ann")
+        assert f"by the stored noisy number of rows, {n}: ±" in text
+        (values,) = session.execute("SELECT COUNT(pay) FROM people WHERE age > 30", analyst="ann").rows[0]
+        assert explained(session, sql)[2] == [values, values]
+        for other in ("SELECT AVG(age) FROM people", "SELECT AVG(age) FROM people WHERE age > 31", GROUPED):
+            assert set(map(str, explained(session, other))) == {"None"}
+        assert explained(session, sql, "bob") == [None] * 4
+        assert explained(session, sql, "none") == [None] * 4
+        counts = [n for _, n in session.execute("SELECT sex, COUNT(*) FROM people GROUP BY sex", analyst="ann").rows]
+        grouped = "SELECT sex, AVG(age) FROM people GROUP BY sex"
+        assert explained(session, grouped) == [[max(min(counts), 1), max(counts)]]
+        assert " of a group: ±" in session.explain(grouped, analyst="ann")
+    assert explained_without_answers(folder, sql) == [None] * 4
+
+
+def explained_without_answers(folder: Path, sql: str) -> list[Any]:
+    write(folder, more="answers: off")
+    with asking(folder) as session:
+        session.execute(COUNT, analyst="ann")
+        return explained(session, sql)

@@ -86,6 +86,7 @@ def test_the_defaults_of_the_schema_are_those_of_the_loader(tmp_path: Path) -> N
         (properties["privacy"]["properties"], "max_epsilon", settings.max_epsilon),
         (properties["privacy"]["properties"], "min_epsilon", settings.min_epsilon),
         (properties["privacy"]["properties"], "delta", settings.delta),
+        (properties["privacy"]["properties"], "mechanism", settings.mechanism),
         (properties["privacy"]["properties"], "counts", least.counts),
         (properties, "answers", least.answers),
         (properties, "data_version", least.data_version),
@@ -104,5 +105,6 @@ def test_the_measurement_that_readme_names(capsys: pytest.CaptureFixture[str]) -
     assert "python -m tests.benchmarks.accuracy --releases 2000" in (ROOT / "README.md").read_text(encoding="utf-8")
     accuracy.main(["--releases", "2"])
     printed = capsys.readouterr().out
-    assert [line.split(": ")[0] for line in printed.splitlines()] == list(accuracy.QUERIES)
+    names = [f"{data} {choice:8}" for data in ("PUMS", "inc10k") for choice in ("laplace", "auto")]
+    assert [line.split(": ")[0] for line in printed.splitlines()] == [n + q for n in names for q in accuracy.QUERIES]
     assert all(float(number) >= 0 for line in printed.splitlines() for number in line.split(": ")[1].split(" / "))

@@ -54,10 +54,10 @@ QUERIES = (
 
 
 def inc10k(path: Path) -> None:
-    """10,000 rows: lognormal incomes up to 200,000, and ages."""
+    """10,000 made-up rows: lognormal incomes up to 200,000, and ages."""
     random = np.random.default_rng(1)
-    income = np.clip(random.lognormal(10.4, 0.8, 10_000), 0, 200_000).round()
-    age = np.clip(random.normal(42, 18, 10_000), 0, 120).round().astype(int)
+    income = np.clip(random.lognormal(10.63, 0.7, 10_000), 0, 200_000).round()
+    age = np.clip(random.normal(46.5, 14, 10_000), 0, 120).round().astype(int)
     rows = "\n".join(f"{i:.0f},{a}" for i, a in zip(income, age, strict=True))
     path.write_text(f"income,age\n{rows}\n", encoding="utf-8")
 
