@@ -12,13 +12,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from sqlglot import exp
+
 from dpsql import aggregates
 from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, Basis, Grid, Way
-from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE, TOTAL_WAY
+from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE, TOTAL_WAY, VALUED_WAYS
+from dpsql.expressions import Typed
+from dpsql.expressions.literals import BOOLEAN, case_when
 from dpsql.grids import natural_grid
 from dpsql.policy import MechanismChoice
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace
 from dpsql.query import Call, Measure
+from dpsql.valueset import ValueSet
 
 MAX_SEARCHED = 16
 """Beyond so many measures the bases aren't searched for: the search takes cubic time."""
@@ -265,7 +270,7 @@ def _with_cube(calls: tuple[Call, ...], weights: tuple[Fraction, ...]) -> Iterat
         return
     rest = _picked(calls, others)
     plain = _with_laplace(rest, _picked(weights, others)) if others else Layout((), (), ())
-    for build in (_centred, _direct):
+    for build in (_centred, _halved, _direct):
         found = build(_picked(calls, joint))
         if found is None:
             continue
@@ -283,7 +288,26 @@ def _moved(source: Source, by: int) -> Source:
     return Source(source.basis + by, source.way, None if source.count is None else source.count + by, source.rows)
 
 
-def _centred(calls: tuple[Call, ...]) -> tuple[Block, list[Source]] | None:
+def _halved(calls: tuple[Call, ...]) -> tuple[Block, list[Source]] | None:
+    """The same, but a count of rows under a filter is half of all rows and what they are more than the others.
+
+    A row adds 1 or −1 to that, where it would add 1 or nothing to the count: half the noise, and half of all rows'.
+    """
+    if not any(_is_filtered_count(call) for call in calls):
+        return None
+    return _centred(calls, halved=True)
+
+
+def _is_filtered_count(call: Call) -> bool:
+    return call.aggregate == "count" and call.measure.argument is None and call.measure.filter is not None
+
+
+def _as_values(condition: exp.Expr) -> Measure:
+    """The rows that meet a condition as those of all rows that have a value."""
+    return Measure(Typed(case_when((condition.copy(), exp.true())), ValueSet(BOOLEAN, nullable=True)), None)
+
+
+def _centred(calls: tuple[Call, ...], *, halved: bool = False) -> tuple[Block, list[Source]] | None:
     """Centred sums, beside the number of rows under each filter."""
     bases: list[tuple[Basis, Measure]] = []
 
@@ -296,6 +320,12 @@ def _centred(calls: tuple[Call, ...]) -> tuple[Block, list[Source]] | None:
     sources = []
     for call in calls:
         measure = call.measure
+        if halved and _is_filtered_count(call):
+            assert measure.filter is not None
+            everyone = place(Basis.TOTAL, Measure(None, None))
+            halves = place(Basis.VALUED, _as_values(measure.filter))
+            sources.append(Source(halves, VALUED_WAYS[0], everyone, TOTAL_WAY))
+            continue
         total = place(Basis.TOTAL, Measure(None, measure.filter))
         if call.aggregate == "count" and is_whole(measure):
             sources.append(Source(total, TOTAL_WAY))
