@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
@@ -135,6 +135,7 @@ class Pair:
     epsilon: int = 1
     delta: float = 0.0
     base: dict[str, str] = dataclasses.field(default_factory=dict)
+    mechanism: Literal["laplace", "auto"] = "laplace"
 
 
 HIGH = {"people": victims("k, 1000 AS age, 1e300 AS income, '9' AS note, TRUE AS rare")}
@@ -154,6 +155,18 @@ PAIRS = {
     "sum of a value above its bounds": Pair("SELECT k, SUM(income) FROM people GROUP BY k", HIGH),
     "sum of a value below its bounds": Pair("SELECT k, SUM(income) FROM people GROUP BY k", LOW),
     "three aggregates": Pair("SELECT k, COUNT(*), SUM(age), AVG(income) FROM people GROUP BY k", LOW),
+    "sums in a cube": Pair("SELECT k, COUNT(*), SUM(age), SUM(income) FROM people GROUP BY k", HIGH, mechanism="auto"),
+    "means and a filter in a cube": Pair(
+        "SELECT k, COUNT(*) FILTER (WHERE rare), AVG(age), VARIANCE(income) FROM people GROUP BY k", LOW,
+        mechanism="auto",
+    ),
+    "a unit with many rows in a cube": Pair(
+        "SELECT k, COUNT(*), SUM(cost), VARIANCE(cost) FROM visits GROUP BY k", {"visits": MANY_VISITS},
+        mechanism="auto",
+    ),
+    "an epsilon of its own": Pair(
+        "SELECT k, COUNT(*, epsilon => 0.3), SUM(age, epsilon => 0.5), AVG(income) FROM people GROUP BY k", HIGH
+    ),
     "average of an empty filter": Pair("SELECT k, AVG(age), SUM(income) FROM people WHERE rare GROUP BY k", HIGH),
     "NaN": Pair("SELECT k, SUM(income), COUNT(income), COUNT(*) FROM people GROUP BY k", NAN),
     "NULL alone": Pair("SELECT k, SUM(income), COUNT(age) FROM people WHERE rare GROUP BY k", NULL),
@@ -211,7 +224,12 @@ def connected(folder: Path, pair: Pair, with_victims: bool, seed: int) -> Iterat
     path.write_text(POLICY)
     policy = load(path)
     limit = Limit(epsilon=Fraction(10**12), delta=Fraction(10**6))  # more than a policy may grant
-    policy = dataclasses.replace(policy, budget=dataclasses.replace(policy.budget, everyone=limit))
+    budget, privacy = policy.budget, policy.privacy
+    policy = dataclasses.replace(
+        policy,
+        budget=dataclasses.replace(budget, everyone=limit),
+        privacy=dataclasses.replace(privacy, mechanism=pair.mechanism),
+    )
     noise = SystemNoise(SeededBytes(seed))
     opened = Session(policy, open_engine(policy), Ledger.create(policy.ledger), noise)
     try:
@@ -337,6 +355,12 @@ def _released(patch: pytest.MonkeyPatch, change: Callable[[dict[str, Any], Seque
 @shown_by("count")
 def epsilon_is_doubled(patch: pytest.MonkeyPatch) -> None:
     _noise(patch, Fraction(1, 2))
+
+
+@shown_by("sums in a cube")
+def each_sum_of_a_cube_gets_as_much_epsilon_again(patch: pytest.MonkeyPatch) -> None:
+    real = SystemNoise.cube
+    patch.setattr(SystemNoise, "cube", lambda self, scale, d, size: real(self, scale / d, d, size))
 
 
 @shown_by("a unit with many rows")
