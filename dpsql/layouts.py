@@ -33,6 +33,10 @@ LEAST_STEPS = 10
 """And so many the smallest, also where its numbers have no error at all."""
 
 
+_SIZES = {basis: len(basis.parts(Grid(Fraction(0), Fraction(1), 1))) for basis in Basis}
+"""How many parts each basis has, on whatever grid."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a number is computed from: the number of its basis, how, and the basis that counts its rows, if another.
@@ -56,7 +60,7 @@ class Block:
     @property
     def sums(self) -> int:
         """How many sums get noise: the parts of all bases."""
-        return sum(len(basis.parts(grid_of(measure))) for basis, measure in self.bases)
+        return sum(_SIZES[basis] for basis, _ in self.bases)
 
     @property
     def factor(self) -> float:
@@ -86,7 +90,7 @@ class Layout:
         loads = [0.0] * len(self.blocks)
         of_basis = [block for block, _, _ in self.bases]
         for source, weight in zip(self.sources, self.weights, strict=True):
-            square = float(weight) ** 2
+            square = 1.0 if weight == 1 else float(weight) ** 2
             own, of_count = source.way.loads(even=even)
             loads[of_basis[source.basis]] += square * own
             if source.count is not None and source.rows is not None:

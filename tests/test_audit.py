@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,18 @@ def test_the_same_seed_makes_the_same_audit(policy: Policy) -> None:
 def test_without_a_seed_one_is_chosen(policy: Policy) -> None:
     few = replace(policy, tables={"customer": policy.tables["customer"]})
     assert audit(few, cases=1).seed != audit(few, cases=1).seed
+
+
+def test_a_policy_with_cube_noise_is_attacked_as_well(policy: Policy) -> None:
+    """Its answers come from cubes, which lose no more than they say; and their intervals hold as often."""
+    auto = replace(policy, privacy=replace(policy.privacy, mechanism="auto"))
+    few = replace(auto, tables={n: auto.tables[n] for n in ("customer", "orders")})
+    own = "SELECT COUNT(*), AVG(total), VARIANCE(total) FROM orders"
+    found = audit(few, cases=20, seed=3, queries=[(1, own)])
+    assert found.held
+    (query,) = found.queries
+    assert query.tightest is not None and query.tightest.share > Fraction(3, 4)
+    assert {c.aggregate.partition("(")[0] for c in found.tables[0].coverage} == {"COUNT", "SUM", "AVG"}
 
 
 # ---------------------------------------------------------------------------------------------- planted faults
