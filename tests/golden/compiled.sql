@@ -411,7 +411,7 @@ SELECT COUNTIF(city = 'A'), SUM(IF(vip, 1, 0)), SUM(n) / 2 FROM `people`
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
 -->   COUNT_IF(city = 'A'): ±8 at 95 %; discrete Laplace, basis rows, epsilon 0.360561
--->     instead with cube noise: ±6 at 95 %
+-->     instead with cube noise: ±5 at 95 %
 -->     rows: Δf 1, scale 2.77346
 -->   SUM(CASE WHEN vip THEN 1 ELSE 0 END): ±8 at 95 %, bounds [0, 1], grain 1; discrete Laplace, basis centre, epsilon 0.226898
 -->     instead with cube noise: ±5 at 95 %
