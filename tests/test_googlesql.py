@@ -194,6 +194,7 @@ def test_bounds_may_be_parameters(made: Bench) -> None:
         ("SELECT COUNT(*, epsilon => 1 + 1) FROM t", "is not a number"),
         ("SELECT COUNT(*, epsilon => ) FROM t", "is not a number"),
         ("SELECT COUNT(*, epsilon => 1, epsilon => 1) FROM t", "two epsilons"),
+        (f"SELECT {', '.join(['COUNT(*, epsilon => 1)'] * 201)} FROM t", "more than 200 named"),
         ("SELECT COUNT(epsilon => 1) FROM t", "behind a value"),
         ("SELECT epsilon => 1 FROM t", "behind a value"),
         ("SELECT COUNT(*, epsilon => 2), SUM(n) FROM t", "leave nothing"),

@@ -204,12 +204,12 @@ def _cube_half_width(scales: tuple[float, ...], dimensions: int, miss: float) ->
         x = high - below * (high - low) / (below - above)
         found = excess(x)
         if abs(found) < 1e-7:
-            return x
+            break
         if found > 0:
             low, above, below = x, found, below / 2
         else:
             high, below, above = x, found, above / 2
-    return (low + high) / 2
+    return x
 
 
 def cube_half_width(coefficients: Sequence[float], dimensions: int, level: Fraction | float = 0.95) -> float:
