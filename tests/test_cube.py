@@ -123,7 +123,7 @@ def joint_chi_square(draws: np.ndarray, scale: Fraction, most: int) -> tuple[flo
 @pytest.mark.parametrize(("dimensions", "most"), [(1, 6), (2, 5), (3, 3)])
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(1), Fraction(355, 113)], ids=str)
 def test_law(scale: Fraction, dimensions: int, most: int) -> None:
-    draws = CubeNoise(scale, dimensions).sample(300_000, SeededBytes(17 * dimensions))
+    draws = CubeNoise(scale, dimensions).sample(150_000, SeededBytes(17 * dimensions))
     statistic, critical = joint_chi_square(draws, scale, most if scale >= 1 else 1)
     assert statistic < critical
 
