@@ -18,15 +18,17 @@ import duckdb
 from sqlalchemy.sql.compiler import DDLCompiler
 
 from dpsql import dbapi
+from dpsql.answers import declarations
 from dpsql.audit.laboratory import Unlimited
 from dpsql.dbapi import *  # noqa: F403 - a DB-API module, as far as this one says nothing else
 from dpsql.engines import PublicTable
 from dpsql.engines.declared import column_type
 from dpsql.errors import *  # noqa: F403
 from dpsql.errors import IntegrityError, NotSupportedError, ProgrammingError
+from dpsql.parse import Parser
 from dpsql.policy import Budget, Column, Policy, PrivacySettings, Source, Table
 from dpsql.postprocess import Scratch
-from dpsql.session import Session
+from dpsql.session import Data, Session, _types
 from dpsql.sqlalchemy import DpsqlDialect
 
 _WRITES = re.compile(
@@ -132,8 +134,11 @@ class _Session(Session):
     def policy(self, value: Policy) -> None:
         pass
 
-    def _current(self) -> tuple[Policy, Scratch, str]:
-        return self.policy, self.database.scratch, self.database.version
+    def _current(self) -> Data:
+        policy, version = self.policy, self.database.version
+        parser = Parser(policy.dialect, _types(policy, self.engine))
+        declared = declarations(policy, version)
+        return Data(version, policy, self._catalogue(), parser, declared, self.database.scratch)
 
 
 SESSION = _Session()
