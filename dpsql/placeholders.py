@@ -104,7 +104,7 @@ def _known(node: exp.Expr) -> str | None:
 
 _KINDS = (
     (exp.DType.BOOLEAN, "BOOLEAN"), (exp.DType.SMALLINT, "SMALLINT"), (exp.DType.TINYINT, "SMALLINT"),
-    (exp.DType.INT, "INT"), (exp.DType.BIGINT, "BIGINT"), (exp.DType.INT128, "HUGEINT"),
+    (exp.DType.UINT, "OID"), (exp.DType.INT, "INT"), (exp.DType.BIGINT, "BIGINT"), (exp.DType.INT128, "HUGEINT"),
     (exp.DType.FLOAT, "FLOAT"), (exp.DType.DOUBLE, "DOUBLE"), (exp.DType.DECIMAL, "DECIMAL"),
     (exp.DType.DATE, "DATE"), (exp.DType.DATETIME, "TIMESTAMP"), (exp.DType.TIMESTAMPNTZ, "TIMESTAMP"),
     (exp.DType.TIMESTAMP, "TIMESTAMP"), (exp.DType.TIMESTAMPTZ, "TIMESTAMPTZ"),
@@ -115,4 +115,7 @@ _KINDS = (
 def _name(kind: exp.Expr) -> str | None:
     if kind.is_type(*exp.DataType.TEXT_TYPES):
         return "TEXT"
+    if kind.is_type(exp.DType.ARRAY) and kind.expressions:
+        element = _name(kind.expressions[0])
+        return element and f"{element}[]"
     return next((name for known, name in _KINDS if kind.is_type(known)), None)

@@ -41,12 +41,14 @@ class Described:
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The rows of a statement, and what the analyst is to know of them. All rows are here: there is one release,
-    however they are fetched. `size`: bytes that they take.
+    however they are fetched. `changes`: the settings that the statement changed (name, value, whether only until the
+    transaction ends). `size`: bytes that they take.
     """
 
     columns: Sequence[Column]
     rows: int
     notice: str | None = None
+    changes: tuple[tuple[str, str, bool], ...] = ()
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,8 +131,10 @@ class Asker:
         if self._catalogue.answers(sql):
             if expected is not None:
                 _check_expected(self._columns(sql, values, settings), expected)
-            found = self._catalogue.answer(sql, values, self._reader(settings))
-            return _answered(found, None, oids.of_catalogue)
+            reader = self._reader(settings)
+            found = self._catalogue.answer(sql, values, reader)
+            shown = columns(found.columns, found.values, oids.of_catalogue)
+            return Answered(shown, len(found.values), changes=tuple(reader.changes))
         prepared = self._prepared(sql, values, settings)
         if expected is not None:
             _check_expected(_columns(prepared, settings), expected)
@@ -184,8 +188,8 @@ def _described(found: Sequence[ResultColumn], of: Callable[[str], int] = oids.of
     return tuple(Described(column.name, of(column.type)) for column in found)
 
 
-def _answered(result: Result, notice: str | None, of: Callable[[str], int] = oids.of_answer) -> Answered:
-    return Answered(columns(result.columns, result.values, of), len(result.values), notice)
+def _answered(result: Result, notice: str | None) -> Answered:
+    return Answered(columns(result.columns, result.values), len(result.values), notice)
 
 
 _TEXTS = ("", "day", "1")

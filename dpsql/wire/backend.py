@@ -339,7 +339,14 @@ class Backend:
         settings = self._transaction.settings
         ask = partial(self._asker.answer, statement.sql, values, settings, statement.described)
         answer: Answered = yield Job(ask, settings.timeout)
+        for name, value, local in answer.changes:
+            self._set(name, value, local=local)
         return answer
+
+    def _set(self, name: str, value: str | None, *, local: bool) -> None:
+        if name == EPSILON and value:
+            self._asker.check_epsilon(value)
+        self._transaction.set(name, value, local=local)
 
     def _notice(self, text: str | None) -> bytes:
         wanted = self._transaction.settings[LEVEL_OF_MESSAGES] not in ("warning", "error")
@@ -358,9 +365,7 @@ class Backend:
         self._transaction.check()
         match found:
             case u.Set(name, value, local):
-                if name == EPSILON and value:
-                    self._asker.check_epsilon(value)
-                self._transaction.set(name, value, local=local)
+                self._set(name, value, local=local)
                 if local and not self._transaction.in_block:
                     warning = "SET LOCAL can only be used in transaction blocks"
                     yield encode(m.NoticeResponse(warning, "WARNING", "25P01"))

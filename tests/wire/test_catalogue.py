@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from dpsql.session import Session
+from dpsql.wire import messages as m
 from dpsql.wire.catalogue import Catalogue
 from tests.wire.client import errors
 from tests.wire.clinic import charges, connect, opened
@@ -189,3 +190,23 @@ def test_what_would_make_the_parser_guess_is_not_parsed(session: Session, monkey
     assert not catalogue.answers("SELECT version() FROM a" + " LEFT JOIN b" * 30)
     assert not catalogue.answers("SELECT version(), '" + "a" * 100_000 + "'")
     catalogue.close()
+
+
+def test_a_setting_is_set_by_a_function(session: Session) -> None:
+    """As asyncpg does before it looks types up; what can't be set stays, and so does what is only described."""
+    client = connect(session)
+    assert client.rows("SELECT current_setting('jit') AS cur, set_config('jit', 'on', false) AS new") == [("off", "on")]
+    assert client.rows("SHOW jit") == [("on",)]
+    for name, value, sqlstate in (
+        ("dpsql.epsilon", "-1", "22P02"),
+        ("server_version", "9", "55P02"),
+        ("x", "1", "42704"),
+    ):
+        (error,) = errors(client.query(f"SELECT set_config('{name}', '{value}', false)"))
+        assert error.sqlstate == sqlstate, error
+    client.send(m.Parse("s", "SELECT set_config('jit', $1, false)"), m.Describe("S", "s"), m.Sync())
+    assert client.rows("SHOW jit") == [("on",)]
+    client.query("BEGIN; SELECT set_config('dpsql.epsilon', '0.5', true)")
+    assert client.rows("SHOW dpsql.epsilon") == [("0.5",)]
+    client.query("COMMIT")
+    assert client.rows("SHOW dpsql.epsilon") == [("1000000",)]

@@ -230,6 +230,12 @@ def test_asyncpg(running: Running) -> None:
         async with connection.transaction():
             codes = [row["code"] async for row in connection.cursor("SELECT code FROM codes ORDER BY code", prefetch=1)]
         assert codes == [1, 2, 3]
+        lists = "SELECT COUNT(*) FROM visits WHERE city = ANY($1) AND age <> ALL($2)"
+        assert (await connection.fetch(lists, ["Oslo", "elsewhere"], [30, 99]))[0][0] == 1
+        named = (
+            "SELECT array_agg(attname ORDER BY attnum) FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0"
+        )
+        assert (await connection.fetchval(named, "visits"))[:2] == ["age", "city"]
         with pytest.raises(asyncpg.exceptions.InsufficientPrivilegeError):
             await connection.fetch("SELECT age FROM visits")
         assert await connection.fetchval("SELECT 1") == 1

@@ -20,7 +20,7 @@ anything else of the data; nothing of another analyst but what the common budget
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -56,17 +56,22 @@ _GRAMMAR = Grammar(
             *(f"{functions.PREFIX}{name}" for name in functions.macros()),
         }
     ),
-    words=frozenset({"ARRAY", "LATERAL", "UNNEST", "WITH ORDINALITY", "ORDINALITY", "JSON", "BLOB", "UINTEGER"}),
+    words=frozenset(
+        {"RECURSIVE", "ARRAY", "LATERAL", "UNNEST", "WITH ORDINALITY", "ORDINALITY", "JSON", "BLOB", "UINTEGER"}
+    ),
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads: the analyst, what they call the database, their settings."""
+    """Who reads: the analyst, what they call the database, their settings; and which of these a statement changes:
+    name, value, and whether only until the transaction ends.
+    """
 
     analyst: str
     database: str
     settings: Settings
+    changes: list[tuple[str, str, bool]] = field(default_factory=list)
 
 
 class Catalogue:
@@ -145,6 +150,7 @@ class Catalogue:
             "current_role": lambda _: reader.analyst,
             "user": lambda _: reader.analyst,
             "current_setting": lambda arguments: _setting(arguments, reader, samples),
+            "set_config": lambda arguments: _change(arguments, reader, samples),
         }
         return Known(own.TABLES, values, self._relations, samples)
 
@@ -172,7 +178,7 @@ def _one(sql: str) -> exp.Expr:
 
 def _known_names() -> Known:
     names = """version current_schema current_schemas current_database current_catalog current_user session_user
-    current_role user current_setting""".split()
+    current_role user current_setting set_config""".split()
     return Known(own.TABLES, dict.fromkeys(names, lambda _: None), {})
 
 
@@ -205,6 +211,21 @@ def _setting(arguments: Sequence[str | None], reader: Reader, samples: bool) -> 
         raise
 
 
+def _change(arguments: Sequence[str | None], reader: Reader, samples: bool) -> str | None:
+    """Set a setting, as SET does, once the statement is answered. Gives the value that it then has."""
+    name, value, local = arguments if len(arguments) == 3 else (None, None, None)
+    if samples:
+        return value
+    if name is None or value is None or local not in ("true", "false"):
+        raise Refusal(
+            "0A000", "set_config wants a name and a value as texts, and true or false",
+            hint="SELECT set_config('search_path', 'public', false)",
+        )  # fmt: skip
+    changed = reader.settings.with_value(name.lower(), value)
+    reader.changes.append((name.lower(), value, local == "true"))
+    return changed[name.lower()]
+
+
 def _shown(name: str, kind: str) -> ResultColumn:
     return ResultColumn(name, "VARCHAR" if kind in _WRITTEN else kind)
 
@@ -234,6 +255,6 @@ def _written(value: object, names: dict[object, str]) -> str:
 
 _WORDS = (
     "pg_", "information_schema", "dpsql.", "reg", "version", "current_", "user", "session_user", "_description",
-    "format_type", "has_", "quote_", "parse_ident", "to_reg",
+    "format_type", "has_", "quote_", "parse_ident", "to_reg", "set_config",
 )  # fmt: skip
 """What a statement has in it if it may be one for the catalogue."""

@@ -63,7 +63,7 @@ def _plain(tokens: list[Token]) -> list[Token]:
             at += 4 if words[2] == "." else 2
         elif words[:2] == ["pg_catalog", "."] or (words[:2] == ["information_schema", "."] and words[3] == "("):
             at += 2
-        elif words[0] in _REGISTERED and words[1:3] == ["[", "]"]:
+        elif words[0] in (*_REGISTERED, "oid") and words[1:3] == ["[", "]"]:  # no type of sqlglot's is a list of them
             name = f"{words[0]}_array"
             token = tokens[at]
             found.append(Token(TokenType.VAR, name, token.line, token.col, token.start, token.end))
@@ -171,6 +171,9 @@ _COMMON = frozenset({
 def parameter_types(tree: exp.Expr) -> exp.Expr:
     """The tree with the types of its columns, as far as their names tell: for those of its parameters."""
     tree = annotate_types(numbered(tree), dialect="postgres")
+    for cast in tree.find_all(exp.Cast):
+        if (kind := {"oid": "UINTEGER", "oid_array": "UINTEGER[]"}.get(_type_name(cast.to))) is not None:
+            cast.set("to", exp.DataType.build(kind, dialect="duckdb"))
     for column in tree.find_all(exp.Column):
         kind = _column_type(column)
         if kind is not None:
@@ -379,6 +382,7 @@ def _type_name(kind: exp.Expr) -> str:
 
 def _cast(node: exp.Cast, known: Known) -> exp.Expr:
     name, inner = _type_name(node.to), node.this
+    name = "oid[]" if name == "oid_array" else name
     bare = re.sub(r"\(.*\)", "", name)
     if name in _REGISTERED:
         return _number(inner, _NUMBERS.get(name, name), known)
