@@ -382,13 +382,31 @@ def _check_guesses(tokens: list[Token]) -> None:
 def _trees(tokens: list[Token], sql: str, dialect: str) -> list[exp.Expr | None]:
     parser = sqlglot.Dialect.get_or_raise(dialect).parser(error_level=ErrorLevel.IMMEDIATE)
     try:
-        return list(parser.parse(tokens, sql))
+        found = list(parser.parse(tokens, sql))
     except SqlglotError as error:
         raise _parse_error(error, sql) from None
     except RecursionError:
         raise ParseError("the statement nests too deep", hint="use WITH to name the inner parts") from None
     except Exception:  # noqa: BLE001 - a parser fault on odd text is a refusal, whatever its class
         raise ParseError("the statement can't be parsed", hint="SELECT COUNT(*) FROM …") from None
+    for tree in found:
+        _check_bare_words(tree)
+    return found
+
+
+def _check_bare_words(tree: exp.Expr | None) -> None:
+    """Refuse a text where a bare word stands: it is written without quotes later, and would be read as SQL.
+
+    The parser takes the first argument of `date_part('day', x)` for such a word, whatever is in it.
+    """
+    for node in () if tree is None else tree.find_all(exp.Var):
+        if not _BARE_WORD.fullmatch(node.name):
+            raise ParseError(
+                f"{node.name[:40]!r} is no word of SQL, such as the name of a unit of time", hint="DATE_PART('day', x)"
+            )
+
+
+_BARE_WORD = re.compile(r"\w*")
 
 
 def _parse_error(error: SqlglotError, sql: str) -> ParseError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -90,6 +91,7 @@ _REFUSED = (
     exp.CurrentTime, exp.CurrentDatetime, exp.CurrentUser, exp.Rand, exp.Randn, exp.Unnest, exp.Bracket, exp.Dot,
     exp.Array, exp.Struct, exp.JSONExtract, exp.JSONExtractScalar,
 )  # fmt: skip
+_BARE_WORD = re.compile(r"\w*")
 _NO_WORDS = (TokenType.IDENTIFIER, TokenType.STRING, TokenType.NUMBER)
 
 
@@ -117,6 +119,8 @@ def render(tree: exp.Expr, grammar: Grammar = Grammar()) -> str:
             raise refuse(node, f"{show(node)} isn't supported", "write the function's name without quotes")
         if isinstance(node, (exp.Limit, exp.Offset)) and not _whole(node.expression):
             raise refuse(node, f"{show(node)} must be a whole number", "write LIMIT 10")
+        if isinstance(node, exp.Var) and not _BARE_WORD.fullmatch(node.name):  # it is written as it is, without quotes
+            raise refuse(node, f"{node.name[:40]!r} is no word of SQL", "name a unit such as day")
     text = tree.sql("duckdb", comments=False, identify=True)
     _check_words(tree, text, grammar)
     return text

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from dpsql.errors import ParseError
 from dpsql.session import Session
 from dpsql.wire import messages as m
 from dpsql.wire.catalogue import Catalogue
+from dpsql.wire.catalogue.rewrite import read
 from tests.wire.client import errors
 from tests.wire.clinic import charges, connect, opened
 
@@ -170,6 +172,28 @@ def test_a_with_that_is_out_of_reach_names_nothing_of_the_engine(session: Sessio
     (error,) = errors(bob.query(f"SELECT * FROM {name}, (WITH {name} AS (SELECT 1) SELECT version() AS v) AS t"))
     assert error.sqlstate == "0A000"
     assert name not in error.message
+    catalogue.close()
+
+
+INJECTED = """'DAY FROM DATE ''2020-01-01''), (SELECT MAX("query") FROM "_dpsql_catalogue_charges"), EXTRACT(DAY'"""
+
+
+@pytest.mark.parametrize("unit", [INJECTED, '"' + INJECTED[1:-1].replace("''", "'").replace('"', '""') + '"'])
+def test_a_text_is_never_read_as_sql(session: Session, unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser makes a bare word of what stands before the comma. That is refused when it is read, and once more
+    before it is run.
+    """
+    catalogue = Catalogue(session)
+    carol, bob = connect(session, "carol", catalogue), connect(session, "bob", catalogue)
+    carol.rows(COUNT)
+    assert carol.rows("SELECT query FROM dpsql.charges")
+    sql = f"SELECT DATE_PART({unit}, DATE '2020-01-01') FROM dpsql.budget"
+    with pytest.raises(ParseError, match="is no word of SQL"):
+        read(sql)
+    assert errors(bob.query(sql))
+    monkeypatch.setattr("dpsql.parse._check_bare_words", lambda tree: None)
+    (error,) = errors(bob.query(sql))
+    assert "is no word of SQL" in error.message
     catalogue.close()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -319,6 +320,8 @@ def _meant(node: exp.Expr, known: Known) -> exp.Expr:
         case exp.EQ() | exp.NEQ() if (
             isinstance(node.expression, exp.Anonymous) and node.expression.name.lower() == "all"
         ):
+            if len(node.expression.expressions) != 1:
+                raise Refusal("42601", "ALL wants one array", hint="relkind <> ALL ('{r,v}')")
             (values,) = node.expression.expressions
             other: type[exp.Expr] = exp.EQ if isinstance(node, exp.NEQ) else exp.NEQ
             inside = other(this=node.this.copy(), expression=exp.Any(this=exp.Paren(this=_array(values, node))))
@@ -402,7 +405,10 @@ def _cast(node: exp.Cast, known: Known) -> exp.Expr:
             return _call("regtypes_text", [inner])
         value = _array(inner, node) if _is_text(inner) else inner.copy()
         kind = "TEXT" if element in _TEXTS else "UINTEGER" if element in _OIDS else element
-        return exp.cast(value, exp.DataType.build(f"{_ENGINE.get(kind, kind)}[]", dialect="duckdb"))
+        try:
+            return exp.cast(value, exp.DataType.build(f"{_ENGINE.get(kind, kind)}[]", dialect="duckdb"))
+        except SqlglotError:
+            raise Refusal("42704", f'type "{name[:80]}" does not exist') from None
     if name in _ENGINE:
         return exp.cast(inner.copy(), exp.DataType.build(_ENGINE[name], dialect="duckdb"))
     if isinstance(node.to, exp.DataType) and node.to.this not in (exp.DType.USERDEFINED, exp.DType.UNKNOWN):
