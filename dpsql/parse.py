@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -95,7 +96,7 @@ class Parser:
                 self._templates.move_to_end(sql)
         if template is None:
             read = _read(sql, self._dialect, self._types)
-            if not _is_template(read.tree, sql, self._dialect):
+            if not _is_template(read.tree, self._dialect):
                 return _statement(read, self._dialect, self._types, parameters)
             template = _statement(read, self._dialect, self._types, None)
             with self._lock:
@@ -195,7 +196,7 @@ def trees(sql: str, dialect: str, edit: Callable[[list[Token]], list[Token]]) ->
     found = [tree for tree in _trees(tokens, sql, dialect) if tree is not None]
     for tree in found:
         _check_depth(tree)
-    return [_known_names(tree, sql) for tree in found]
+    return [_balanced(_known_names(tree, sql)) for tree in found]
 
 
 def statements(text: str, dialect: str) -> tuple[tuple[int, str], ...]:
@@ -565,23 +566,24 @@ def _without_arrays(tree: exp.Expr) -> exp.Expr:
 
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
-_TEMPLATE_MARK = "\x02"
+_TEMPLATE_MARK = f"\x02{secrets.token_hex(8)}"
+"""Begins the texts that stand for parameters. Nobody can know it: a text of the statement may be written in escapes."""
 
 
-def _is_template(tree: exp.Expr, sql: str, dialect: str) -> bool:
+def _is_template(tree: exp.Expr, dialect: str) -> bool:
     """Whether the statement has parameters and means the same whenever their values are put in.
 
     A translation looks at literals: at their types in arithmetic and casts, at their values in intervals and names of
     units. What a column, or whatever else, is compared with is copied as it is.
     """
     holders = _holders(tree)
-    if not holders or _TEMPLATE_MARK in sql:
+    if not holders:
         return False
     return dialect == "duckdb" or all(type(node.parent) in _COMPARISONS for node, _ in holders)
 
 
 def _marked(tree: exp.Expr) -> exp.Expr:
-    """The tree with a text in the place of each parameter, which the statement can't hold. Changes the tree."""
+    """The tree with a text in the place of each parameter, which no statement holds. Changes the tree."""
     for node, key in _holders(tree):
         kind = "#" if isinstance(key, int) else ":"
         node.replace(exp.Literal.string(f"{_TEMPLATE_MARK}{kind}{key}"))
@@ -593,7 +595,7 @@ def _filled(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
     holders: list[tuple[exp.Expr, Key]] = []
     for node in tree.find_all(exp.Literal):
         if node.is_string and node.name.startswith(_TEMPLATE_MARK):
-            kind, name = node.name[1], node.name[2:]
+            kind, name = node.name[len(_TEMPLATE_MARK)], node.name[len(_TEMPLATE_MARK) + 1 :]
             holders.append((node, int(name) if kind == "#" else name))
     return _with_values(tree, holders, parameters)
 
@@ -623,7 +625,9 @@ def literal(value: object) -> exp.Expr:
             return _number(f"{abs(value):.17e}", math.copysign(1, value) < 0)
         case Decimal() if value.is_finite() and abs(value.adjusted()) < 40 and len(value.as_tuple().digits) < 40:
             return _number(f"{abs(value):f}", value < 0)
-        case list() if len(value) <= MAX_LIST and not any(isinstance(item, list) for item in value):
+        case list() if len(value) > MAX_LIST:
+            raise InvalidParameter(f"a parameter has {len(value)} values; at most {MAX_LIST} are allowed")
+        case list() if not any(isinstance(item, list) for item in value):
             return exp.Array(expressions=[literal(item) for item in value])
         case str() if "\x00" not in value:
             return exp.Literal.string(value)

@@ -184,13 +184,14 @@ def test_what_a_translation_looks_at_is_translated_with_its_value(condition: str
     assert not parser._templates
 
 
-def test_a_parser_remembers_few_statements_and_none_that_holds_a_mark() -> None:
+def test_a_parser_remembers_few_statements_and_takes_no_text_for_a_mark() -> None:
     parser = Parser("postgres", TYPES)
     for number in range(MAX_TEMPLATES + 5):
         parser.parse(f"SELECT COUNT(*) AS n{number} FROM visits WHERE age > $1", (number,))
     assert len(parser._templates) == MAX_TEMPLATES
-    sql = "SELECT COUNT(*) FROM visits WHERE city = '\x02#0' AND age > $1"
-    assert "'\x02#0'" in parser.parse(sql, (1,)).tree.sql("duckdb")
+    for text in ("'\x02#0'", "U&'\\0002#0'"):
+        sql = f"SELECT COUNT(*) FROM visits WHERE city = {text} AND age > $1"
+        assert "'\x02#0'" in parser.parse(sql, (1,)).tree.sql("duckdb")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
