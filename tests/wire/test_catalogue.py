@@ -118,6 +118,10 @@ def test_what_asyncpg_sends_when_a_pool_takes_a_connection_back(session: Session
         ("SELECT current_setting('nosuch')", "42704"),
         ("EXPLAIN SELECT * FROM dpsql.budget", "42P01"),
         ("SELECT * FROM dpsql.tables LIMIT -1", None),
+        ("SELECT name::nosuch[] FROM dpsql.tables", "42704"),
+        ('SELECT name::"no such"[] FROM dpsql.tables', "42704"),
+        ("SELECT name <> ALL () FROM dpsql.tables", "42601"),
+        ("SELECT name <> ALL ('{a}', '{b}') FROM dpsql.tables", "42601"),
     ],
 )
 def test_errors_leave_the_connection_usable(session: Session, sql: str, sqlstate: str | None) -> None:
@@ -173,6 +177,28 @@ def test_a_with_that_is_out_of_reach_names_nothing_of_the_engine(session: Sessio
     assert error.sqlstate == "0A000"
     assert name not in error.message
     catalogue.close()
+
+
+def test_a_long_chain_of_conditions(session: Session) -> None:
+    chain = " OR ".join(f"oid = {number}" for number in range(2200, 4200))
+    assert connect(session).rows(f"SELECT nspname FROM pg_namespace WHERE {chain}") == [("public",)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "sqlstate"),
+    [
+        (f"SELECT replace(version(), 'P', '{'b' * 1000}')", "54000"),
+        (f"SELECT regexp_replace(replace(version(), 'P', '{'b' * 40}'), 'b', '{'c' * 40}', 'g')", "54000"),
+        (f"SELECT format('{'%s' * 1001}', version())", "54000"),
+        ("SELECT replace(name, 'P', name) FROM dpsql.tables", "0A000"),
+        ("SELECT format(name, 'x'), version() FROM dpsql.tables", "0A000"),
+        ("SELECT replace(replace(current_user, 'b', ''), 'o', '\"\"'), format('%I.%I', current_user, 'x')", None),
+        ("SELECT regexp_replace(current_user, 'b'), replace(current_user, 'b', 'c'::text)", None),
+    ],
+)
+def test_replacing_makes_no_text_much_longer(session: Session, sql: str, sqlstate: str | None) -> None:
+    found = errors(connect(session).query(sql))
+    assert [error.sqlstate for error in found] == ([] if sqlstate is None else [sqlstate])
 
 
 INJECTED = """'DAY FROM DATE ''2020-01-01''), (SELECT MAX("query") FROM "_dpsql_catalogue_charges"), EXTRACT(DAY'"""

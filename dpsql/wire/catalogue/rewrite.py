@@ -31,6 +31,8 @@ from dpsql.wire.types import arrays
 
 MOST_CALLS, MOST_NESTED = 80, 4
 """Functions of the catalogue in a statement, and within one another: each is a query of its own."""
+MOST_GROWTH = 1_000
+"""How many times as long a statement may make a text by replacing what is in it."""
 WITH = f"{RESERVED}_with_"
 KEYWORDS = "pg_get_keywords"
 _REGISTERED = ("regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole")
@@ -501,7 +503,7 @@ def _array(node: exp.Expr, parent: exp.Expr | None) -> exp.Expr:
 
 
 def _check_calls(tree: exp.Expr) -> None:
-    """Refuse what would make the engine's plan too large: each function of the catalogue is a query in it."""
+    """Refuse what would make the engine's plan too large, where each function of the catalogue is a query, or texts."""
     calls = [n for n in tree.find_all(exp.Anonymous) if n.name.startswith(PREFIX)]
     for call in calls:
         nested, node = 0, call.parent
@@ -512,3 +514,31 @@ def _check_calls(tree: exp.Expr) -> None:
             raise Refusal("54001", f"more than {MOST_NESTED} functions of the catalogue stand within one another")
     if len(calls) > MOST_CALLS:
         raise Refusal("54001", f"the statement calls more than {MOST_CALLS} functions of the catalogue")
+    growth = 1
+    for node in tree.find_all(exp.Func):
+        growth *= _growth(node)
+        if growth > MOST_GROWTH:
+            raise Refusal("54000", f"what is replaced makes texts more than {MOST_GROWTH} times as long")
+
+
+def _growth(node: exp.Func) -> int:
+    """How many times as long as its text the value of a function can be that puts texts in the place of others.
+
+    The engine makes such a value in one go: outside its limit of memory, and nothing can interrupt it.
+    """
+    if isinstance(node, exp.Anonymous) and node.name == f"{PREFIX}format":
+        return max(1, _written_out(node, 0, "format").count("%"))
+    if isinstance(node, (exp.Replace, exp.RegexpReplace)):
+        return 1 + len(_written_out(node, 2, function_of(node) or "replace"))
+    return 1
+
+
+def _written_out(node: exp.Func, place: int, name: str) -> str:
+    """The text that a function has at a place, empty where it has none. Raises Refusal where it is computed."""
+    operands = _operands(node)[place : place + 1]
+    text = _text(operands[0]) if operands else ""
+    if text is None:
+        raise Refusal(
+            "0A000", f"{name} wants its argument {place + 1} as a text written out", hint="format('%I', relname)"
+        )
+    return text
