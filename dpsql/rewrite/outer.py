@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import UnsupportedQuery
@@ -121,7 +122,10 @@ def render(tree: exp.Expr, grammar: Grammar = Grammar()) -> str:
             raise refuse(node, f"{show(node)} must be a whole number", "write LIMIT 10")
         if isinstance(node, exp.Var) and not _BARE_WORD.fullmatch(node.name):  # it is written as it is, without quotes
             raise refuse(node, f"{node.name[:40]!r} is no word of SQL", "name a unit such as day")
-    text = tree.sql("duckdb", comments=False, identify=True)
+    try:
+        text = tree.sql("duckdb", comments=False, identify=True)
+    except SqlglotError:  # it writes some nodes by parsing what it has written of their parts
+        raise refuse(tree, "part of this query can't be written for the engine", "write it in plainer SQL") from None
     _check_words(tree, text, grammar)
     return text
 

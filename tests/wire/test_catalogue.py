@@ -118,6 +118,10 @@ def test_what_asyncpg_sends_when_a_pool_takes_a_connection_back(session: Session
         ("SELECT current_setting('nosuch')", "42704"),
         ("EXPLAIN SELECT * FROM dpsql.budget", "42P01"),
         ("SELECT * FROM dpsql.tables LIMIT -1", None),
+        (
+            "SELECT quote_ident(DISTINCT name, to_months(true ORDER BY 1) WITHIN GROUP (ORDER BY 1)) FROM dpsql.tables",
+            "0A000",
+        ),
         ("SELECT name::nosuch[] FROM dpsql.tables", "42704"),
         ('SELECT name::"no such"[] FROM dpsql.tables', "42704"),
         ("SELECT name <> ALL () FROM dpsql.tables", "42601"),

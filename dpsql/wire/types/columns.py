@@ -13,8 +13,9 @@ import struct
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -184,22 +185,40 @@ def _floats(values: Array) -> str:
     return ("\0".join(texts) + "\0").replace(".0\0", "\0").replace("nan\0", "NaN\0")
 
 
+_EXACT = Context(prec=1_000)
+"""Enough for the difference of any two numbers that floats or their texts are."""
+
+
+def _is_midway(shown: Decimal, value: float) -> bool:
+    """Whether a number that is read as a float is midway between it and one of its neighbours."""
+    twice = _EXACT.multiply(_EXACT.subtract(shown, Decimal(value)), 2)
+    return twice in (Decimal(math.ulp(value)), Decimal(math.nextafter(value, 0) - value))
+
+
+@lru_cache(maxsize=1_000)
+def _with_more_digits(shown: Decimal, value: float) -> Decimal:
+    """PostgreSQL's choice where the shortest text is midway: it has more digits, and may be the higher one."""
+    exact = Fraction(value)
+    low = exact - (exact - Fraction(math.nextafter(value, 0))) / 2
+    high = exact + Fraction(math.ulp(value)) / 2
+    precision = len(shown.as_tuple().digits)
+    while not low < Fraction(shown) < high:
+        precision += 1
+        nearest = Decimal(f"{value:.{precision - 1}e}")
+        step = Decimal((0, (1,), nearest.adjusted() - precision + 1))
+        shown = min((nearest, nearest - step, nearest + step), key=lambda n: abs(Fraction(n) - exact))
+    return shown
+
+
 def float_text(value: float) -> str:
     """PostgreSQL's text of a float from 1e15 on: always with an exponent, and never a number that is midway between two
     floats, which Python takes where it would be read back as the same.
     """
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    exact = abs(Fraction(value))
-    low = exact - (exact - Fraction(math.nextafter(abs(value), 0))) / 2
-    high = exact + Fraction(math.ulp(value)) / 2
     shown = Decimal(repr(abs(value)))
-    precision = len(shown.as_tuple().digits)
-    while not low < Fraction(shown) < high:  # PostgreSQL's choice then has more digits, and may be the higher one
-        precision += 1
-        nearest = Decimal(f"{abs(value):.{precision - 1}e}")
-        step = Decimal((0, (1,), nearest.adjusted() - precision + 1))
-        shown = min((nearest, nearest - step, nearest + step), key=lambda n: abs(Fraction(n) - exact))
+    if _is_midway(shown, abs(value)):
+        shown = _with_more_digits(shown, abs(value))
     digits = "".join(map(str, shown.as_tuple().digits)).rstrip("0")
     decimals = f".{digits[1:]}" if digits[1:] else ""
     return f"{'-' if value < 0 else ''}{digits[0]}{decimals}e+{shown.adjusted():02d}"
