@@ -122,6 +122,7 @@ def test_what_asyncpg_sends_when_a_pool_takes_a_connection_back(session: Session
             "SELECT quote_ident(DISTINCT name, to_months(true ORDER BY 1) WITHIN GROUP (ORDER BY 1)) FROM dpsql.tables",
             "0A000",
         ),
+        (f"SELECT {', '.join(['quote_ident(name)'] * 41)} FROM dpsql.tables", "54001"),
         ("SELECT name::nosuch[] FROM dpsql.tables", "42704"),
         ('SELECT name::"no such"[] FROM dpsql.tables', "42704"),
         ("SELECT name <> ALL () FROM dpsql.tables", "42601"),
