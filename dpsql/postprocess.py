@@ -232,7 +232,7 @@ def _fetched(cursor: duckdb.DuckDBPyConnection, types: Sequence[str], cells: int
         if len(rows) > MAX_ROWS or characters > MAX_CHARACTERS or held > cells:
             much = f"{MAX_CHARACTERS:,} characters of text" if characters > MAX_CHARACTERS else f"{cells:,} cells"
             much = f"{MAX_ROWS:,} rows" if len(rows) > MAX_ROWS else much
-            raise EngineError(f"the result has more than {much}; a charge stands", hint="add a LIMIT")
+            raise EngineError(f"the result has more than {much}", hint="add a LIMIT; what was charged stands")
         if len(page) < size:
             return rows
 
