@@ -42,13 +42,14 @@ class Described:
 class Answered:
     """The rows of a statement, and what the analyst is to know of them. All rows are here: there is one release,
     however they are fetched. `changes`: the settings that the statement changed (name, value, whether only until the
-    transaction ends). `size`: bytes that they take.
+    transaction ends). `pause`: seconds until they are given. `size`: bytes that they take.
     """
 
     columns: Sequence[Column]
     rows: int
     notice: str | None = None
     changes: tuple[tuple[str, str, bool], ...] = ()
+    pause: float = 0.0
     size: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -134,7 +135,7 @@ class Asker:
             reader = self._reader(settings)
             found = self._catalogue.answer(sql, values, reader)
             shown = columns(found.columns, found.values, oids.of_catalogue)
-            return Answered(shown, len(found.values), changes=tuple(reader.changes))
+            return Answered(shown, len(found.values), changes=tuple(reader.changes), pause=sum(reader.pauses))
         prepared = self._prepared(sql, values, settings)
         if expected is not None:
             _check_expected(_columns(prepared, settings), expected)

@@ -51,10 +51,13 @@ _ITEM = 8
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that may take time. `seconds`: how long its result is waited for, None: as the server likes."""
+    """Work that may take time. `seconds`: how long its result is waited for, None: as the server likes. `pause`: so many
+    seconds it begins later, and keeps no thread until then.
+    """
 
     run: Callable[[], Any]
     seconds: float | None = None
+    pause: float = 0.0
 
 
 Steps = Generator[bytes | Job, Any, None]
@@ -341,6 +344,8 @@ class Backend:
         answer: Answered = yield Job(ask, settings.timeout)
         for name, value, local in answer.changes:
             self._set(name, value, local=local)
+        if answer.pause:
+            yield Job(lambda: None, settings.timeout, answer.pause)
         return answer
 
     def _set(self, name: str, value: str | None, *, local: bool) -> None:

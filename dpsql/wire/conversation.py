@@ -135,6 +135,12 @@ class Conversation:
             if self._left is not None:
                 await self._wait(self._left, deadline)
                 self._left = None
+            if job.pause:
+                pause = asyncio.ensure_future(asyncio.sleep(job.pause))
+                try:
+                    await self._wait(pause, deadline)
+                finally:
+                    pause.cancel()
             submitted = self._pool.submit(job.run)
             running = asyncio.wrap_future(submitted)
             try:

@@ -214,6 +214,30 @@ def test_many_rows_in_text_and_binary(running: Running) -> None:
     assert len(plain) == 3**9 and sorted(plain, key=repr) == sorted(binary, key=repr)
 
 
+def test_pauses_keep_no_thread_and_can_be_cut_short(running: Running) -> None:
+    """As many connections as there are threads wait at once, and others are answered."""
+
+    async def talk() -> None:
+        dsn = f"postgresql://{ME}@127.0.0.1:{running.port}/x?sslmode=disable"
+        waiting = [await asyncpg.connect(dsn) for _ in range(12)]
+        tasks = [asyncio.ensure_future(connection.fetchval("SELECT pg_sleep(600)")) for connection in waiting]
+        other = await asyncpg.connect(dsn)
+        assert await other.fetchval("SELECT code FROM codes WHERE code = 2") == 2
+        assert await other.fetchval("SELECT pg_sleep(0.001)") == ""
+        await other.execute("SET statement_timeout = 50")
+        with pytest.raises(asyncpg.exceptions.QueryCanceledError, match="timeout"):
+            await other.fetchval("SELECT pg_sleep(600)")
+        assert not any(task.done() for task in tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for connection in (*waiting, other):
+            assert await connection.fetchval("SELECT 1") == 1
+            await connection.close()
+
+    asyncio.run(talk())
+
+
 # ---------------------------------------------------------------------------------------------- asyncpg, psql
 
 

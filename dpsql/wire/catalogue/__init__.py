@@ -19,6 +19,7 @@ anything else of the data; nothing of another analyst but what the common budget
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -64,14 +65,17 @@ _GRAMMAR = Grammar(
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads: the analyst, what they call the database, their settings; and which of these a statement changes:
-    name, value, and whether only until the transaction ends.
+    """Who reads: the analyst, what they call the database, their settings.
+
+    changes  the settings that a statement sets: name, value, and whether only until the transaction ends
+    pauses   the seconds that it wants to wait, each call of pg_sleep counted once
     """
 
     analyst: str
     database: str
     settings: Settings
     changes: list[tuple[str, str, bool]] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
 
 
 class Catalogue:
@@ -151,6 +155,7 @@ class Catalogue:
             "user": lambda _: reader.analyst,
             "current_setting": lambda arguments: _setting(arguments, reader, samples),
             "set_config": lambda arguments: _change(arguments, reader, samples),
+            "pg_sleep": lambda arguments: _pause(arguments, reader),
         }
         return Known(own.TABLES, values, self._relations, samples)
 
@@ -178,7 +183,7 @@ def _one(sql: str) -> exp.Expr:
 
 def _known_names() -> Known:
     names = """version current_schema current_schemas current_database current_catalog current_user session_user
-    current_role user current_setting set_config""".split()
+    current_role user current_setting set_config pg_sleep""".split()
     return Known(own.TABLES, dict.fromkeys(names, lambda _: None), {})
 
 
@@ -224,6 +229,14 @@ def _change(arguments: Sequence[str | None], reader: Reader, samples: bool) -> s
     changed = reader.settings.with_value(name.lower(), value)
     reader.changes.append((name.lower(), value, local == "true"))
     return changed[name.lower()]
+
+
+def _pause(arguments: Sequence[str | None], reader: Reader) -> str:
+    (seconds,) = arguments if len(arguments) == 1 else (None,)
+    if seconds is None or re.fullmatch(r"[0-9]{1,9}(\.[0-9]{0,9})?", seconds) is None:
+        raise Refusal("0A000", "pg_sleep wants a number of seconds that is written out", hint="SELECT pg_sleep(0.5)")
+    reader.pauses.append(float(seconds))
+    return ""
 
 
 def _shown(name: str, kind: str) -> ResultColumn:
