@@ -51,7 +51,7 @@ _ITEM = 8
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that may take time. `seconds`: how long its result is waited for, None: as the server likes. `pause`: so many
+    """Work that may take time. `seconds`: how long it is waited for, None: as the server likes. `pause`: so many
     seconds it begins later, and keeps no thread until then.
     """
 
