@@ -434,10 +434,13 @@ class Analyzer:
         }  # fmt: skip
         for part, label in refused.items():
             if node.args.get(part):
+                name = scope.source.rows.tables[0].name
                 raise refuse(
                     node.args[part] if isinstance(node.args[part], exp.Expr) else node,
-                    f"{label} over rows of the private table {scope.source.rows.tables[0].name} isn't supported",
-                    f"aggregate first: SELECT … COUNT(*) FROM {scope.source.rows.tables[0].name} GROUP BY …",
+                    f"{label} over rows of the private table {name} isn't supported",
+                    f"rows are never shown, only aggregates of them: SELECT COUNT(*) FROM {name}"
+                    if node.parent is None
+                    else f"aggregate first: SELECT … COUNT(*) FROM {name} GROUP BY …",
                 )
         compiler = compiler_of(scope.source, self)
         columns: dict[str, exp.Expr] = {}

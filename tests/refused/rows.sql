@@ -86,7 +86,7 @@ SELECT COUNT(*) FROM (SELECT DISTINCT city FROM people) AS q
 
 SELECT DISTINCT ON (city) age FROM people
 --> 0A000 SELECT DISTINCT over rows of the private table people isn't supported
---> hint: aggregate first: SELECT … COUNT(*) FROM people GROUP BY …
+--> hint: rows are never shown, only aggregates of them: SELECT COUNT(*) FROM people
 --> at 20: city) age FROM people
 
 SELECT COUNT(*) FROM (SELECT city FROM people GROUP BY city) AS q
@@ -96,12 +96,12 @@ SELECT COUNT(*) FROM (SELECT city FROM people GROUP BY city) AS q
 
 SELECT age FROM people LIMIT 1
 --> 0A000 LIMIT over rows of the private table people isn't supported
---> hint: aggregate first: SELECT … COUNT(*) FROM people GROUP BY …
+--> hint: rows are never shown, only aggregates of them: SELECT COUNT(*) FROM people
 --> at 29: 1
 
 SELECT age FROM people ORDER BY age DESC LIMIT 1
 --> 0A000 LIMIT over rows of the private table people isn't supported
---> hint: aggregate first: SELECT … COUNT(*) FROM people GROUP BY …
+--> hint: rows are never shown, only aggregates of them: SELECT COUNT(*) FROM people
 --> at 47: 1
 
 WITH p AS (SELECT * FROM people) SELECT * FROM p
