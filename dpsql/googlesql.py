@@ -275,7 +275,10 @@ def _number(value: list[Token]) -> Fraction:
     rest = value[len(signs) :]
     digits = all(token.token_type in (TokenType.NUMBER, TokenType.DOT) for token in rest)
     if not rest or not digits or any(b.start != a.end + 1 for a, b in pairwise(rest)):
-        written = " ".join(_text([token]) for token in value)
+        apart = [a.end + 1 != b.start for a, b in pairwise(value)]
+        written = "".join(
+            f"{' ' * blank}{_text([token])}" for blank, token in zip([False, *apart], value, strict=False)
+        )
         raise InvalidParameter(f"{written} is not a number", hint="write it out, such as 0.5")
     magnitude = parse_epsilon(_text(rest)) if _text(rest).strip("0.") else Fraction(0)
     return -magnitude if _text(signs).count("-") % 2 else magnitude
@@ -428,7 +431,7 @@ def _with_filters(tokens: list[Token], offset: int, found: list[tuple[Fraction, 
 
 
 _EPSILON = "EPSILON"
-_OWN_EXAMPLE = "SUM(x, epsilon => 0.3)"
+_OWN_EXAMPLE = "write it out, such as SUM(x, epsilon => 0.3)"
 
 
 def _mark(index: int, place: Token) -> list[Token]:

@@ -191,6 +191,7 @@ def test_bounds_may_be_parameters(made: Bench) -> None:
         ("SELECT foo => 1 FROM t", "foo"),
         ("SELECT COUNT(*, epsilon => 0) FROM t", "epsilon: 0 is not above 0"),
         ("SELECT COUNT(*, epsilon => n) FROM t", "epsilon: n is not a number"),
+        ("SELECT COUNT(*, epsilon => $1) FROM t", r"epsilon: \$1 is not a number"),
         ("SELECT COUNT(*, epsilon => 1 + 1) FROM t", "is not a number"),
         ("SELECT COUNT(*, epsilon => ) FROM t", "is not a number"),
         ("SELECT COUNT(*, epsilon => 1, epsilon => 1) FROM t", "two epsilons"),
