@@ -207,8 +207,9 @@ class Server:
         of_one = self._settings.of_one
         if sum(who == analyst for _, _, who in self._conversations.values()) >= of_one:
             raise Farewell(
-                "53300", f'"{analyst}" has {of_one} connections already, and others may come', hint="close some"
-            )
+                "53300", f'"{analyst}" has {of_one} connections already, which is all that one analyst gets',
+                hint="close one, or ask the owner to raise server.max_connections_per_analyst",
+            )  # fmt: skip
 
     def _threads(self, analyst: str) -> concurrent.futures.Executor:
         if analyst not in self._pools:
