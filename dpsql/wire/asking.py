@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from dpsql.errors import Error
+from dpsql.errors import Error, UnknownTable
 from dpsql.parse import split
 from dpsql.privacy.loss import decimal_text
 from dpsql.result import Result, ResultColumn, Values
@@ -123,7 +123,16 @@ class Asker:
         return _columns(self._prepared(sql, values, settings), settings)
 
     def _prepared(self, sql: str, values: Sequence[Value], settings: Settings) -> Prepared:
-        return self._session.prepare(sql, values, epsilon=settings[EPSILON], level=settings[LEVEL])
+        try:
+            return self._session.prepare(sql, values, epsilon=settings[EPSILON], level=settings[LEVEL])
+        except UnknownTable as error:
+            named = self._catalogue.named(sql)
+            if not named:
+                raise
+            raise UnknownTable(
+                f"{named[0]} is of the catalogue, which can't be read together with tables of the policy",
+                hint="ask for each in a statement of its own", position=error.position,
+            ) from None  # fmt: skip
 
     def answer(
         self, sql: str, values: Sequence[Value], settings: Settings, expected: Sequence[Described] | None = None

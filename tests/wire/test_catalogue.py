@@ -101,6 +101,30 @@ def test_what_the_server_says_of_itself(session: Session, sql: str, expected: st
     assert client.rows(f"{sql} AS x") == [(expected,)]
 
 
+def test_the_time_is_asked_for_by_monitors(session: Session) -> None:
+    client, before = connect(session), dt.datetime.now(dt.UTC).replace(tzinfo=None)
+    for sql in ("SELECT now()", "select CURRENT_TIMESTAMP", "SELECT pg_catalog.now()"):
+        ((text,),) = client.rows(sql)
+        assert text is not None
+        assert before <= dt.datetime.fromisoformat(text) <= dt.datetime.now(dt.UTC).replace(tzinfo=None)
+
+
+@pytest.mark.parametrize("arguments", ["'visits'::regclass", "'visits'::regclass, 'pg_class'"])
+def test_the_comment_of_a_table(session: Session, arguments: str) -> None:
+    ((comment,),) = connect(session).rows(f"SELECT obj_description({arguments})")
+    assert comment is not None
+    assert comment.startswith("one row per visit")
+
+
+@pytest.mark.parametrize("relation", ["information_schema.tables", "pg_class", "pg_catalog.pg_class", "dpsql.budget"])
+def test_the_catalogue_is_not_read_together_with_tables_of_the_policy(session: Session, relation: str) -> None:
+    (error,) = errors(connect(session).query(f"SELECT COUNT(*) FROM visits, {relation} AS t"))
+    assert error.message == (
+        f"{relation.removeprefix('pg_catalog.')} is of the catalogue, which can't be read together with tables of the "
+        "policy"
+    )
+
+
 def test_what_asyncpg_sends_when_a_pool_takes_a_connection_back(session: Session) -> None:
     client = connect(session)
     found = client.query("SELECT pg_advisory_unlock_all();\nCLOSE ALL;\nUNLISTEN *;\nRESET ALL;")

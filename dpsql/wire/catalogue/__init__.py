@@ -19,6 +19,7 @@ anything else of the data; nothing of another analyst but what the common budget
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -109,6 +110,17 @@ class Catalogue:
             return all(rewrite.is_relation(name, own.TABLES) for name in named)
         return any(rewrite.is_about_the_server(tree, _known_names()) for tree in found)
 
+    def named(self, sql: str) -> list[str]:
+        """The relations of the catalogue that a statement names, for one that isn't for the catalogue alone."""
+        try:
+            found = {name for tree in rewrite.read(sql) for name in rewrite.relations_named(tree)}
+        except ParseError:
+            return []
+        return sorted(
+            name for name in found
+            if rewrite.is_relation(name, own.TABLES) and not declared_table(name, self._policy.tables)
+        )  # fmt: skip
+
     def parameter_types(self, sql: str) -> tuple[str | None, ...]:
         """The SQL type that a statement wants of each of its parameters, None where any would do."""
         return wanted_types(rewrite.parameter_types(_one(sql)))
@@ -145,6 +157,7 @@ class Catalogue:
         schemas = list(search_path(self._policy.tables))
         values: dict[str, Callable[[Sequence[str | None]], object]] = {
             "version": lambda _: VERSION,
+            "now": lambda _: dt.datetime.now(dt.UTC).replace(tzinfo=None),
             "current_schema": lambda _: "public",
             "current_schemas": lambda a: [*(["pg_catalog"] if a == ["true"] else []), *schemas],
             "current_database": lambda _: reader.database,
@@ -182,7 +195,7 @@ def _one(sql: str) -> exp.Expr:
 
 
 def _known_names() -> Known:
-    names = """version current_schema current_schemas current_database current_catalog current_user session_user
+    names = """version now current_schema current_schemas current_database current_catalog current_user session_user
     current_role user current_setting set_config pg_sleep""".split()
     return Known(own.TABLES, dict.fromkeys(names, lambda _: None), {})
 
@@ -267,7 +280,7 @@ def _written(value: object, names: dict[object, str]) -> str:
 
 
 _WORDS = (
-    "pg_", "information_schema", "dpsql.", "reg", "version", "current_", "user", "session_user", "_description",
+    "pg_", "information_schema", "dpsql.", "reg", "version", "current_", "user", "session_user", "_description", "now(",
     "format_type", "has_", "quote_", "parse_ident", "to_reg", "set_config",
 )  # fmt: skip
 """What a statement has in it if it may be one for the catalogue."""

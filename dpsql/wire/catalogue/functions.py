@@ -51,9 +51,16 @@ pg_type_is_visible(o) := (SELECT any_value(n.nspname NOT IN ('information_schema
 pg_function_is_visible(o) := o IS NOT NULL
 pg_collation_is_visible(o) := o IS NOT NULL
 pg_opclass_is_visible(o) := o IS NOT NULL
+pg_opfamily_is_visible(o) := o IS NOT NULL
+pg_conversion_is_visible(o) := o IS NOT NULL
+pg_statistics_obj_is_visible(o) := o IS NOT NULL
+pg_ts_config_is_visible(o) := o IS NOT NULL
+pg_ts_dict_is_visible(o) := o IS NOT NULL
+pg_ts_parser_is_visible(o) := o IS NOT NULL
+pg_ts_template_is_visible(o) := o IS NOT NULL
 pg_operator_is_visible(o) := o IS NOT NULL
-obj_description(o, k) := (SELECT any_value(d.description) FROM #pg_description d JOIN #pg_class c ON c.oid = d.classoid
-  WHERE d.objoid = o AND d.objsubid = 0 AND c.relname = k)
+obj_description(o, k := '') := (SELECT any_value(d.description) FROM #pg_description d JOIN #pg_class c
+  ON c.oid = d.classoid WHERE d.objoid = o AND d.objsubid = 0 AND (k = '' OR c.relname = k))
 shobj_description(o, k) := NULL::VARCHAR
 col_description(o, n) := (SELECT any_value(d.description) FROM #pg_description d
   WHERE d.objoid = o AND d.objsubid = n AND d.classoid = 1259)
@@ -66,6 +73,7 @@ pg_get_viewdef(o, p := false) := NULL::VARCHAR
 pg_get_ruledef(o, p := false) := NULL::VARCHAR
 pg_get_triggerdef(o, p := false) := NULL::VARCHAR
 pg_get_functiondef(o) := NULL::VARCHAR
+pg_get_function_sqlbody(o) := NULL::VARCHAR
 pg_get_function_result(o) := (SELECT any_value($format_type(p.prorettype, NULL)) FROM #pg_proc p WHERE p.oid = o)
 pg_get_function_arguments(o) := (SELECT coalesce(string_agg($format_type(_dpsql_in_u._dpsql_in_oid, NULL), ', '), '')
   FROM (SELECT unnest(p.proargtypes) AS _dpsql_in_oid FROM #pg_proc p WHERE p.oid = o) _dpsql_in_u)
@@ -95,6 +103,7 @@ pg_conf_load_time() := NULL::TIMESTAMP
 pg_advisory_unlock_all() := NULL::VARCHAR
 pg_relation_filenode(o) := 0::UINTEGER
 pg_filenode_relation(s, o) := NULL::UINTEGER
+getdatabaseencoding() := 'UTF8'
 pg_char_to_encoding(n) := CASE WHEN upper(n) IN ('UTF8', 'UNICODE') THEN 6 ELSE -1 END
 has_table_privilege(a, b, c := NULL) := lower(coalesce(c, b::VARCHAR)) = 'select'
 has_any_column_privilege(a, b, c := NULL) := lower(coalesce(c, b::VARCHAR)) = 'select'

@@ -143,8 +143,8 @@ _NODES: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.CurrentSchema, "current_schema"), (exp.CurrentSchemas, "current_schemas"),
     (exp.CurrentDatabase, "current_database"), (exp.CurrentCatalog, "current_catalog"),
     (exp.CurrentUser, "current_user"), (exp.SessionUser, "session_user"), (exp.CurrentRole, "current_role"),
-    (exp.CurrentVersion, "version"), (exp.Format, "format"), (exp.StringToArray, "string_to_array"),
-    (exp.ArrayToString, "array_to_string"),
+    (exp.CurrentVersion, "version"), (exp.CurrentTimestamp, "now"), (exp.Format, "format"),
+    (exp.StringToArray, "string_to_array"), (exp.ArrayToString, "array_to_string"),
 )  # fmt: skip
 
 
