@@ -171,7 +171,7 @@ def _read(sql: str, dialect: str, types: ColumnTypes) -> _Read:
     _check_nesting(tokens)
     per_group = bounds_per_group(tokens, offset)
     tokens, options = take_options(tokens, offset)
-    trees = [t for t in _trees(tokens, sql, dialect) if t is not None]
+    trees = [t for t in _trees(tokens, sql, dialect, offset) if t is not None]
     if len(trees) != 1:
         what = "the statement is empty" if not trees else f"there are {len(trees)} statements"
         raise ParseError(f"{what}; send one SELECT", hint="SELECT COUNT(*) FROM …")
@@ -307,14 +307,38 @@ def _take_explain(tokens: list[Token], sql: str, dialect: str) -> tuple[list[Tok
         rest = _tokens(sql[offset:], dialect)
     chosen: Format = "text"
     words = [t.text.upper() for t in rest[:4]]
-    if words[:2] == ["(", "FORMAT"]:
+    option = next((word for word in words if word != "("), "")
+    if words[:2] == ["(", "FORMAT"] and words[3:] != [","]:
         if len(words) < 4 or words[2] not in ("JSON", "TEXT") or words[3] != ")":
             raise ParseError("EXPLAIN's format is JSON or TEXT", hint="EXPLAIN (FORMAT json) SELECT …")
         chosen = "json" if words[2] == "JSON" else "text"
         rest = rest[4:]
-    elif words[:1] == ["ANALYZE"]:
+    elif option in ("ANALYZE", "ANALYSE"):
         raise UnsupportedQuery("EXPLAIN ANALYZE would run the query", hint="write EXPLAIN SELECT …")
+    elif option in _OPTIONS_OF_EXPLAIN:
+        raise UnsupportedQuery(
+            "EXPLAIN has no options here but FORMAT alone",
+            hint="write EXPLAIN SELECT …, or EXPLAIN (FORMAT json) SELECT …",
+        )
     return rest, chosen, offset
+
+
+_OPTIONS_OF_EXPLAIN = frozenset(
+    {
+        "FORMAT",
+        "VERBOSE",
+        "COSTS",
+        "SETTINGS",
+        "GENERIC_PLAN",
+        "BUFFERS",
+        "SERIALIZE",
+        "WAL",
+        "TIMING",
+        "SUMMARY",
+        "MEMORY",
+    }
+)
+"""PostgreSQL's, which its tools write."""
 
 
 _OPENING = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE}
@@ -380,12 +404,13 @@ def _check_guesses(tokens: list[Token]) -> None:
         before = kind
 
 
-def _trees(tokens: list[Token], sql: str, dialect: str) -> list[exp.Expr | None]:
+def _trees(tokens: list[Token], sql: str, dialect: str, offset: int = 0) -> list[exp.Expr | None]:
+    """The statements of the tokens, which begin at an offset in the text. Raises ParseError."""
     parser = sqlglot.Dialect.get_or_raise(dialect).parser(error_level=ErrorLevel.IMMEDIATE)
     try:
-        found = list(parser.parse(tokens, sql))
+        found = list(parser.parse(tokens, sql[offset:]))
     except SqlglotError as error:
-        raise _parse_error(error, sql) from None
+        raise _parse_error(error, sql, offset) from None
     except RecursionError:
         raise ParseError("the statement nests too deep", hint="use WITH to name the inner parts") from None
     except Exception:  # noqa: BLE001 - a parser fault on odd text is a refusal, whatever its class
@@ -410,13 +435,13 @@ def _check_bare_words(tree: exp.Expr | None) -> None:
 _BARE_WORD = re.compile(r"\w*")
 
 
-def _parse_error(error: SqlglotError, sql: str) -> ParseError:
+def _parse_error(error: SqlglotError, sql: str, offset: int = 0) -> ParseError:
     details = getattr(error, "errors", None) or [{}]
     word = str(details[0].get("highlight") or "").strip()
     line, column = details[0].get("line"), details[0].get("col")
     position = None
     if line is not None and column is not None:
-        starts = [0, *(i + 1 for i, c in enumerate(sql) if c == "\n")]
+        starts = [offset, *(i + 1 for i, c in enumerate(sql) if c == "\n" and i >= offset)]
         position = max(0, min(starts[min(line, len(starts)) - 1] + column - len(word), len(sql)))
     near = f" near {word[:40]}" if word else ""
     return ParseError(f"the statement isn't valid SQL{near}", hint="SELECT COUNT(*) FROM …", position=position)

@@ -250,3 +250,25 @@ SELECT COUNT(*) FROM people WHERE age > $1
 SELECT COUNT(*) FROM people WHERE age > :limit
 --> 22P02 parameter limit has no value
 --> hint: give one value for each placeholder
+
+EXPLAIN (ANALYZE, BUFFERS) SELECT COUNT(*) FROM people
+--> 0A000 EXPLAIN ANALYZE would run the query
+--> hint: write EXPLAIN SELECT …
+
+EXPLAIN VERBOSE SELECT COUNT(*) FROM people
+--> 0A000 EXPLAIN has no options here but FORMAT alone
+--> hint: write EXPLAIN SELECT …, or EXPLAIN (FORMAT json) SELECT …
+
+EXPLAIN (FORMAT json, COSTS off) SELECT COUNT(*) FROM people
+--> 0A000 EXPLAIN has no options here but FORMAT alone
+--> hint: write EXPLAIN SELECT …, or EXPLAIN (FORMAT json) SELECT …
+
+EXPLAIN (COSTS off) SELECT COUNT(*) FROM people
+--> 0A000 EXPLAIN has no options here but FORMAT alone
+--> hint: write EXPLAIN SELECT …, or EXPLAIN (FORMAT json) SELECT …
+
+-- dialect: postgres
+EXPLAIN SELECT COUNT(*) FROM people AS p q
+--> 42601 the statement isn't valid SQL near q
+--> hint: SELECT COUNT(*) FROM …
+--> at 41: q
