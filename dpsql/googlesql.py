@@ -498,7 +498,10 @@ def _bounds(tokens: list[Token], i: int, name: Token, kept: list[Token], opening
     """The tokens between the brackets of a pair of bounds; anything else is refused by name."""
     position = name.start + offset
     if name.text.upper() not in _BOUNDS or opening < 1:
-        raise UnsupportedQuery(f"the argument {name.text} isn't supported", hint="leave it out", position=position)
+        raise UnsupportedQuery(
+            f"the argument {name.text} isn't supported",
+            hint="leave it out: aggregates take epsilon and contribution_bounds_per_row alone", position=position,
+        )  # fmt: skip
     arguments = [t for t in kept[opening:] if t.token_type is TokenType.COMMA]
     if i + 1 >= len(tokens) or tokens[i + 1].token_type is not TokenType.L_PAREN or not arguments:
         raise ParseError(f"{name.text} is not a pair of bounds behind a value", hint=_EXAMPLE, position=position)

@@ -142,7 +142,7 @@ SELECT COUNT(*) FROM people USING SAMPLE 10
 
 SELECT COUNT(*) FROM people AT (VERSION => 1)
 --> 0A000 the argument VERSION isn't supported
---> hint: leave it out
+--> hint: leave it out: aggregates take epsilon and contribution_bounds_per_row alone
 --> at 32: VERSION => 1)
 
 SELECT COUNT(*) FROM people WHERE age IN (SELECT cost FROM visits)
