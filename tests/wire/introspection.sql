@@ -90,3 +90,16 @@ SELECT relname, NULL::pg_catalog.text FROM pg_class WHERE relname LIKE '{name}%'
 UNION ALL SELECT NULL::pg_catalog.text, nspname FROM pg_namespace WHERE nspname LIKE E'pg\\_%' LIMIT 1000
 --
 SELECT * FROM pg_catalog.pg_trigger WHERE false
+--
+SELECT conname, conrelid::pg_catalog.regclass AS ontable, pg_catalog.pg_get_constraintdef(oid, true) AS condef
+FROM pg_catalog.pg_constraint c WHERE confrelid IN (SELECT pg_catalog.pg_partition_ancestors('{oid}')
+  UNION ALL VALUES ('{oid}'::pg_catalog.regclass)) AND contype = 'f' AND conparentid = 0 ORDER BY conname
+--
+SELECT t.tgname, pg_catalog.pg_get_triggerdef(t.oid, true), t.tgenabled, t.tgisinternal, CASE WHEN t.tgparentid != 0 THEN
+  (SELECT u.tgrelid::pg_catalog.regclass FROM pg_catalog.pg_trigger AS u,
+     pg_catalog.pg_partition_ancestors(t.tgrelid) WITH ORDINALITY AS a(relid, depth)
+   WHERE u.tgname = t.tgname AND u.tgrelid = a.relid AND u.tgparentid = 0 ORDER BY a.depth LIMIT 1) END AS parent
+FROM pg_catalog.pg_trigger t
+WHERE t.tgrelid = '{oid}' AND (NOT t.tgisinternal OR (t.tgisinternal AND t.tgenabled = 'D')) ORDER BY 1
+--
+SELECT c.relname, obj_description(c.oid), obj_description(c.oid, 'pg_class') FROM pg_class c WHERE c.relkind = 'r'

@@ -297,7 +297,8 @@ def _add_foreign_key(made: Contents, table: Table, key: ForeignKey, columns: Map
         confdeltype="a", confmatchtype="s", connoinherit=True,
     )  # fmt: skip
     listed, referred = (", ".join(map(quoted, names)) for names in (key.columns, key.parent_columns))
-    place = quoted(parent) if parent_schema == "public" else f"{quoted(parent_schema)}.{quoted(parent)}"
+    hidden = parent_schema != "public" and sum(split(declared)[1] == parent for declared in columns) > 1
+    place = f"{quoted(parent_schema)}.{quoted(parent)}" if hidden else quoted(parent)
     made.add("_definitions", oid=oid, definition=f"FOREIGN KEY ({listed}) REFERENCES {place}({referred})")
 
 

@@ -79,6 +79,7 @@ pg_get_function_arguments(o) := (SELECT coalesce(string_agg($format_type(_dpsql_
   FROM (SELECT unnest(p.proargtypes) AS _dpsql_in_oid FROM #pg_proc p WHERE p.oid = o) _dpsql_in_u)
 pg_get_function_identity_arguments(o) := $pg_get_function_arguments(o)
 pg_get_serial_sequence(t, c) := NULL::VARCHAR
+pg_partition_ancestors(o) := unnest([]::UINTEGER[])
 pg_get_partkeydef(o) := NULL::VARCHAR
 pg_get_statisticsobjdef_columns(o) := NULL::VARCHAR
 pg_get_statisticsobjdef(o) := NULL::VARCHAR

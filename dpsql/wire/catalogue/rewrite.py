@@ -286,8 +286,12 @@ def _rewrite_function_table(node: exp.Expr) -> None:
         return
     if name not in macros() and not isinstance(called, exp.CurrentSchemas):
         raise Refusal("42883", f"there is no function {name[:80]} that gives rows", hint="SELECT * FROM dpsql.tables")
-    column = alias.columns[0].copy() if alias is not None and alias.columns else shown.copy()
-    inner = exp.select(exp.alias_(called.copy(), column))
+    column, *more = alias.columns if alias is not None and alias.columns else [shown]
+    inner = exp.select(exp.alias_(called.copy(), column.copy()))
+    if node.args.get("ordinality"):
+        number = exp.alias_(exp.Window(this=exp.RowNumber()), more[0].copy() if more else "ordinality")
+        within = exp.Subquery(this=inner, alias=exp.TableAlias(this=shown.copy()))
+        inner = exp.select(exp.column(column.copy()), number).from_(within)
     node.replace(exp.Subquery(this=inner, alias=exp.TableAlias(this=shown)))
 
 
