@@ -37,11 +37,11 @@ from tests.guided import Counts, Even
 from tests.harness import ZeroNoise, examples
 from tests.worlds import World
 
-STATEMENTS = 150
+STATEMENTS = 110
 """Statements that are compared on several pairs of databases each."""
 EACH = 8
 """Statements of one world."""
-MEANT = 100
+MEANT = 70
 """Statements that are compared with DuckDB."""
 QUOTA = 1
 """In how many statements every feature is used, at least."""

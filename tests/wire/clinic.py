@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from dpsql.policy import load
 from dpsql.session import Session, open_session
@@ -66,10 +67,15 @@ def opened(folder: Path, dialect: str = "postgres", extra: str = "", answers: st
         session.close()
 
 
+_CATALOGUES: WeakKeyDictionary[Session, Catalogue] = WeakKeyDictionary()
+"""One for a session, as a server has it."""
+
+
 def connect(session: Session, analyst: str = "bob", catalogue: Catalogue | None = None, **parameters: str) -> Client:
     """A client of a backend, logged in."""
-    known = catalogue or Catalogue(session)
-    return Client(Backend(Asker(session, known, analyst, "clinic"), {"user": analyst, **parameters}))
+    if catalogue is None:
+        catalogue = _CATALOGUES.get(session) or _CATALOGUES.setdefault(session, Catalogue(session))
+    return Client(Backend(Asker(session, catalogue, analyst, "clinic"), {"user": analyst, **parameters}))
 
 
 def charges(session: Session, analyst: str | None = None) -> int:
