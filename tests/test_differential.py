@@ -99,7 +99,7 @@ def _check_value(call: grammar.Aggregate, value: Any, wanted: Any, tolerance: Fr
 
 @pytest.mark.slow
 @given(random=grammar.randoms)
-@examples(150)
+@examples(75)
 def test_generated_statements_answer_as_duckdb_does(made: Bench, random: Random) -> None:
     statement = grammar.statement(random, tails=False)
     rows = [grammar.modest_row(random) for _ in range(random.choice((0, 1, 5, 12)))]

@@ -37,11 +37,11 @@ from tests.guided import Counts, Even
 from tests.harness import ZeroNoise, examples
 from tests.worlds import World
 
-STATEMENTS = 110
+STATEMENTS = 90
 """Statements that are compared on several pairs of databases each."""
 EACH = 8
 """Statements of one world."""
-MEANT = 70
+MEANT = 60
 """Statements that are compared with DuckDB."""
 QUOTA = 1
 """In how many statements every feature is used, at least."""
