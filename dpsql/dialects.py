@@ -96,6 +96,8 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
             hint="use STARTS_WITH or =",
             position=node.meta.get("start"),
         )
+    if dialect == "postgres" and isinstance(node, exp.TimeToStr):
+        check_pattern(node)
     whole = isinstance(node, exp.Round) and not node.args.get("decimals") and not isinstance(node.this, exp.Literal)
     if dialect == "postgres" and whole and node.this.is_type(exp.DType.DOUBLE, exp.DType.FLOAT):
         return exp.Anonymous(this="ROUND_EVEN", expressions=[node.this.copy(), exp.Literal.number(0)])
@@ -111,6 +113,23 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
             position=node.meta.get("start"),
         )
     return node
+
+
+_PATTERNS = "Y, y, m, d, j, H, I, M, S, f, b, p".split(", ")
+"""The directives of strftime that mean what sqlglot takes them for in a pattern of TO_CHAR."""
+
+
+def check_pattern(node: exp.TimeToStr) -> None:
+    """Refuse a pattern of TO_CHAR of which a part is left as it is, or means something else: 'Day', 'MS', 'Q'."""
+    pattern = node.args["format"]
+    text = pattern.name if isinstance(pattern, exp.Literal) and pattern.is_string else "Q"
+    found = re.findall(r"%-?(.?)", text)
+    if not found or not set(found) <= set(_PATTERNS) or re.search("[A-Za-z]", re.sub("%-?[A-Za-z]", "", text)):
+        raise UnsupportedQuery(
+            "this pattern of TO_CHAR isn't supported",
+            hint="write it with YYYY, MM, DD, HH24, MI and SS: TO_CHAR(d, 'YYYY-MM')",
+            position=node.meta.get("start"),
+        )
 
 
 def _fractional(node: exp.Expr) -> bool:

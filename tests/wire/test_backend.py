@@ -622,3 +622,25 @@ def test_a_list_of_values_is_one_parameter(client: Client, condition: str, meant
         requests = m.Parse("", count + condition), m.Bind("", "", (), (b"{}",)), m.Execute(""), m.Sync()
         (row,) = [reply.values for reply in client.send(*requests) if isinstance(reply, Row)]
         assert row == ((b"0",) if condition.startswith("city = ANY") else (b"4",))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("YYYY-MM", "2020-01"), ("DD.MM.YYYY HH24:MI:SS", "02.01.2020 03:04:05"), ("YY/MM", "20/01"), ("Mon", None),
+        ("DDD", "002"), ("HH12 o''clock", None), ("Day", None), ("Month", None), ("Q", None), ("D", None), ("MS", None),
+        ("TZ", None), ("IW", None), ("999", None), ("", None),
+    ],
+)  # fmt: skip
+def test_patterns_of_to_char_mean_what_postgres_means_or_are_refused(
+    tmp_path: Path, pattern: str, text: str | None
+) -> None:
+    """Over public values, where nothing else would look at them, and over the catalogue."""
+    with opened(tmp_path) as session:
+        client = connect(session)
+        for suffix in ("FROM codes LIMIT 1", "FROM pg_database"):
+            found = client.query(f"SELECT TO_CHAR(TIMESTAMP '2020-01-02 03:04:05', '{pattern}') AS x {suffix}")
+            if text is None:
+                assert [error.sqlstate for error in errors(found)] == ["0A000"], found
+            else:
+                assert [row.values for row in found if isinstance(row, Row)] == [(text.encode(),)], found

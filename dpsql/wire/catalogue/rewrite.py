@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dpsql.dialects import name_outputs
+from dpsql.dialects import check_pattern, name_outputs
 from dpsql.errors import ParseError
 from dpsql.parse import Parameters, bind, trees
 from dpsql.placeholders import numbered
@@ -321,6 +321,9 @@ def _meant(node: exp.Expr, known: Known) -> exp.Expr:
             return _cast(node, known)
         case exp.ExplodingGenerateSeries() if not isinstance(node.parent, exp.Table):
             raise Refusal("0A000", "generate_series only stands in FROM here", hint="FROM generate_series(1, 10) AS i")
+        case exp.TimeToStr():
+            check_pattern(node)
+            return node
         case exp.Div():
             return _call("divided", [node.this, node.expression])
         case exp.Any():
