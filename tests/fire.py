@@ -315,6 +315,7 @@ def killed_answering(rounds: int, seed: int) -> Outcome:
             outcome.released = [charge.number for charge in ledger.charges()][:answers]
         outcome._check(len(outcome.released) == answers, "an answer was not charged")
         outcome.asked = answers + 6 * rounds
+        _unlock(path)
         return outcome.judged(path)
 
 
