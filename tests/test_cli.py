@@ -228,6 +228,7 @@ def test_an_answer_that_was_paid_for_is_not_lost(config: str, capsys: pytest.Cap
 # ---------------------------------------------------------------------------------------------- errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "shown"),
     [

@@ -196,6 +196,7 @@ LISTS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("numbers", LISTS)
 @pytest.mark.parametrize("epsilon", ["1", "0.001", "7"])
 def test_no_row_moves_a_block_by_more_than_its_share(numbers: str, epsilon: str) -> None:

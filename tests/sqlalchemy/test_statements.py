@@ -193,6 +193,7 @@ SPARK: dict[str, list[tuple[Any, ...]]] = {
 """There a division by 0 is NULL, so what comes of a division has a group for NULL."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("literal_binds", [False, True])
 def test_statements(engine: Engine, tables: MetaData, literal_binds: bool) -> None:
     """With their values as parameters, and written out."""

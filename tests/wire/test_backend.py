@@ -633,14 +633,12 @@ def test_a_list_of_values_is_one_parameter(client: Client, condition: str, meant
     ],
 )  # fmt: skip
 def test_patterns_of_to_char_mean_what_postgres_means_or_are_refused(
-    tmp_path: Path, pattern: str, text: str | None
+    client: Client, pattern: str, text: str | None
 ) -> None:
     """Over public values, where nothing else would look at them, and over the catalogue."""
-    with opened(tmp_path) as session:
-        client = connect(session)
-        for suffix in ("FROM codes LIMIT 1", "FROM pg_database"):
-            found = client.query(f"SELECT TO_CHAR(TIMESTAMP '2020-01-02 03:04:05', '{pattern}') AS x {suffix}")
-            if text is None:
-                assert [error.sqlstate for error in errors(found)] == ["0A000"], found
-            else:
-                assert [row.values for row in found if isinstance(row, Row)] == [(text.encode(),)], found
+    for suffix in ("FROM codes LIMIT 1", "FROM pg_database"):
+        found = client.query(f"SELECT TO_CHAR(TIMESTAMP '2020-01-02 03:04:05', '{pattern}') AS x {suffix}")
+        if text is None:
+            assert [error.sqlstate for error in errors(found)] == ["0A000"], found
+        else:
+            assert values(found) == [(text.encode(),)], found

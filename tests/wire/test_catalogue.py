@@ -170,7 +170,7 @@ def test_errors_leave_the_connection_usable(session: Session, sql: str, sqlstate
     ],
 )
 def test_what_names_a_table_of_the_policy_goes_to_the_session(session: Session, sql: str) -> None:
-    with_catalogue = Catalogue(session)
+    with_catalogue = Catalogue(session)  # whose engine is only made when it is asked
     assert not with_catalogue.answers(sql)
     with_catalogue.close()
     before = charges(session)
@@ -198,16 +198,15 @@ def test_the_catalogue_s_engine_reads_nothing_else(session: Session, call: str) 
 @pytest.mark.parametrize("name", ["_dpsql_catalogue_charges", "duckdb_tables", "sqlite_master", "duckdb_views"])
 def test_a_with_that_is_out_of_reach_names_nothing_of_the_engine(session: Session, name: str) -> None:
     """All statements here run in one thread, whose cursor keeps what the one before it has read."""
-    catalogue = Catalogue(session)
-    carol, bob = connect(session, "carol", catalogue), connect(session, "bob", catalogue)
+    carol, bob = connect(session, "carol"), connect(session)
     carol.rows(COUNT)
     assert carol.rows("SELECT query FROM dpsql.charges")
     (error,) = errors(bob.query(f"SELECT * FROM {name}, (WITH {name} AS (SELECT 1) SELECT version() AS v) AS t"))
     assert error.sqlstate == "0A000"
     assert name not in error.message
-    catalogue.close()
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_conditions(session: Session) -> None:
     chain = " OR ".join(f"oid = {number}" for number in range(2200, 4200))
     assert connect(session).rows(f"SELECT nspname FROM pg_namespace WHERE {chain}") == [("public",)]
@@ -238,8 +237,7 @@ def test_a_text_is_never_read_as_sql(session: Session, unit: str, monkeypatch: p
     """The parser makes a bare word of what stands before the comma. That is refused when it is read, and once more
     before it is run.
     """
-    catalogue = Catalogue(session)
-    carol, bob = connect(session, "carol", catalogue), connect(session, "bob", catalogue)
+    carol, bob = connect(session, "carol"), connect(session)
     carol.rows(COUNT)
     assert carol.rows("SELECT query FROM dpsql.charges")
     sql = f"SELECT DATE_PART({unit}, DATE '2020-01-01') FROM dpsql.budget"
@@ -249,7 +247,6 @@ def test_a_text_is_never_read_as_sql(session: Session, unit: str, monkeypatch: p
     monkeypatch.setattr("dpsql.parse._check_bare_words", lambda tree: None)
     (error,) = errors(bob.query(sql))
     assert "is no word of SQL" in error.message
-    catalogue.close()
 
 
 def test_names_of_with(session: Session) -> None:

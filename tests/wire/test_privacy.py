@@ -308,6 +308,7 @@ def test_an_exhausted_budget(session: Session) -> None:
 # ---------------------------------------------------------------------------------------------- H12, H13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     ["SET SESSION AUTHORIZATION alice", "SET ROLE alice", "SET session_authorization = alice", "SET role = alice",
