@@ -96,7 +96,7 @@ def expected(column: Column, *, most: int = 40) -> tuple[str, ...]:
         found = [value(v, column) for v in (_inner(low, column, up=True), _inner(high, column, up=False))] + between
     if not found:
         found = list(_USUAL[column.type.kind])
-    nulls = column.nullable or (column.keys is not None and None in column.keys)
+    nulls = column.holds_null
     return (*dict.fromkeys(found), *["NULL"] * nulls)
 
 

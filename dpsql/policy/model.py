@@ -71,6 +71,11 @@ class Column:
     """(table, column), in lower case, of the public table whose distinct values are the keys. `keys` is None
     until the data is read."""
 
+    @property
+    def holds_null(self) -> bool:
+        """Whether NULL may be in it: as declared, or as one of its keys."""
+        return self.nullable or (self.keys is not None and None in self.keys)
+
 
 SourceKind = Literal["csv", "parquet", "table"]
 

@@ -164,7 +164,7 @@ def _column(table: Table, column: Column) -> ReflectedColumn:
     return {
         "name": column.name,
         "type": declared_type(column.type),
-        "nullable": column.nullable or (column.keys is not None and None in column.keys),
+        "nullable": column.holds_null,
         "default": None,
         "comment": column_comment(table, column),
     }

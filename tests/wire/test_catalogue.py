@@ -286,3 +286,16 @@ def test_a_setting_is_set_by_a_function(session: Session) -> None:
     assert client.rows("SHOW dpsql.epsilon") == [("0.5",)]
     client.query("COMMIT")
     assert client.rows("SHOW dpsql.epsilon") == [("1000000",)]
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT region, COUNT(*) FROM visits GROUP BY region", "SELECT AVG(user_id) FROM visits"]
+)
+def test_ordinary_statements_are_not_read_for_the_catalogue(
+    session: Session, sql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words in names that only begin like its own: each statement would be parsed twice."""
+    monkeypatch.setattr("dpsql.wire.catalogue.rewrite.read", lambda sql: pytest.fail("it was read"))
+    catalogue = Catalogue(session)
+    assert not catalogue.answers(sql)
+    catalogue.close()

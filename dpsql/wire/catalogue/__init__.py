@@ -7,7 +7,7 @@ policy fills, and whatever they ask of it is run over it:
     contents   the rows: the policy's tables, columns, keys, descriptions
     functions  PostgreSQL's functions about its catalogue
     views      information_schema, and the views of pg_catalog
-    own        dpsql.budget, dpsql.charges, dpsql.tables, dpsql.columns
+    own        dpsql.budget, dpsql.charges, dpsql.tables, dpsql.columns, dpsql.settings
     rewrite    a statement in the engine's terms
 
 Statements that name nothing else come here, and cost nothing. They run in an engine of their own, which is locked and
@@ -24,6 +24,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import sqlglot
@@ -96,8 +97,7 @@ class Catalogue:
         """Whether the statement is one for the catalogue: it names relations of the catalogue alone, or none and a
         function of the server.
         """
-        lowered = sql.lower()
-        if not any(word in lowered for word in _WORDS):
+        if not _MAY_BE.search(sql):
             return False
         try:
             found = rewrite.read(sql)
@@ -108,7 +108,7 @@ class Catalogue:
             return False
         if named:
             return all(rewrite.is_relation(name, own.TABLES) for name in named)
-        return any(rewrite.is_about_the_server(tree, _known_names()) for tree in found)
+        return any(rewrite.is_about_the_server(tree, _VALUES) for tree in found)
 
     def named(self, sql: str) -> list[str]:
         """The relations of the catalogue that a statement names, for one that isn't for the catalogue alone."""
@@ -154,22 +154,8 @@ class Catalogue:
         return self._scratch.bind(render(total(made.tree), _GRAMMAR), used, tree), used
 
     def _known(self, reader: Reader, samples: bool) -> Known:
-        schemas = list(search_path(self._policy.tables))
-        values: dict[str, Callable[[Sequence[str | None]], object]] = {
-            "version": lambda _: VERSION,
-            "now": lambda _: dt.datetime.now(dt.UTC).replace(tzinfo=None),
-            "current_schema": lambda _: "public",
-            "current_schemas": lambda a: [*(["pg_catalog"] if a == ["true"] else []), *schemas],
-            "current_database": lambda _: reader.database,
-            "current_catalog": lambda _: reader.database,
-            "current_user": lambda _: reader.analyst,
-            "session_user": lambda _: reader.analyst,
-            "current_role": lambda _: reader.analyst,
-            "user": lambda _: reader.analyst,
-            "current_setting": lambda arguments: _setting(arguments, reader, samples),
-            "set_config": lambda arguments: _change(arguments, reader, samples),
-            "pg_sleep": lambda arguments: _pause(arguments, reader),
-        }
+        schemas = search_path(self._policy.tables)
+        values = {name: partial(_VALUES[name], reader, schemas, samples) for name in _VALUES}
         return Known(own.TABLES, values, self._relations, samples)
 
 
@@ -192,12 +178,6 @@ def _one(sql: str) -> exp.Expr:
     if len(found) != 1:
         raise ParseError(f"there are {len(found)} statements; send one", hint="SELECT * FROM dpsql.tables")
     return found[0]
-
-
-def _known_names() -> Known:
-    names = """version now current_schema current_schemas current_database current_catalog current_user session_user
-    current_role user current_setting set_config pg_sleep""".split()
-    return Known(own.TABLES, dict.fromkeys(names, lambda _: None), {})
 
 
 def _script(made: contents.Contents) -> Iterator[str]:
@@ -279,8 +259,31 @@ def _written(value: object, names: dict[object, str]) -> str:
     return names.get(value, "-" if value == 0 else str(value))
 
 
-_WORDS = (
-    "pg_", "information_schema", "dpsql.", "reg", "version", "current_", "user", "session_user", "_description", "now(",
-    "format_type", "has_", "quote_", "parse_ident", "to_reg", "set_config",
-)  # fmt: skip
-"""What a statement has in it if it may be one for the catalogue."""
+_Value = Callable[[Reader, Sequence[str], bool, Sequence[str | None]], object]
+_VALUES: dict[str, _Value] = {
+    "version": lambda reader, schemas, samples, arguments: VERSION,
+    "now": lambda reader, schemas, samples, arguments: dt.datetime.now(dt.UTC).replace(tzinfo=None),
+    "current_schema": lambda reader, schemas, samples, arguments: "public",
+    "current_schemas": lambda reader, schemas, samples, arguments: [
+        *(["pg_catalog"] if arguments == ["true"] else []), *schemas,
+    ],
+    **dict.fromkeys(
+        ("current_database", "current_catalog"), lambda reader, schemas, samples, arguments: reader.database
+    ),
+    **dict.fromkeys(
+        ("current_user", "session_user", "current_role", "user"),
+        lambda reader, schemas, samples, arguments: reader.analyst,
+    ),
+    "current_setting": lambda reader, schemas, samples, arguments: _setting(arguments, reader, samples),
+    "set_config": lambda reader, schemas, samples, arguments: _change(arguments, reader, samples),
+    "pg_sleep": lambda reader, schemas, samples, arguments: _pause(arguments, reader),
+}  # fmt: skip
+"""The functions whose value is known before a statement runs: (who reads, the search path, whether samples stand for
+parameters, the arguments) to the value.
+"""
+_MAY_BE = re.compile(
+    rf"\b(pg_|information_schema\b|dpsql\b|reg(class|type|proc|procedure|namespace|role)\b"
+    rf"|({'|'.join(sorted((functions.macros().keys() | _VALUES.keys()) - rewrite.COMMON))})\b|current_timestamp\b)",
+    re.IGNORECASE,
+)
+"""What a statement has in it if it may be one for the catalogue: others aren't read here."""

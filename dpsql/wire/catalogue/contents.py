@@ -42,8 +42,7 @@ def shown(table: Table, column: Column) -> Shown:
     if column.type.kind is Kind.DECIMAL:
         assert column.type.precision is not None and column.type.scale is not None
         modifier = _modifier(column.type.precision, column.type.scale)
-    kept = column.nullable or (column.keys is not None and None in column.keys)
-    return Shown(column.name.lower(), kind, modifier, not kept, column_comment(table, column))
+    return Shown(column.name.lower(), kind, modifier, not column.holds_null, column_comment(table, column))
 
 
 def _modifier(precision: int, scale: int) -> int:
@@ -314,6 +313,11 @@ DEFINITIONS = Relation(
     0, "pg_catalog", "_definitions", "r", (Attribute("oid", "oid", True), Attribute("definition", "text", True))
 )
 """A table of our own: how constraints and indexes are written in SQL."""
+
+
+def relation_named(name: str) -> Relation:
+    """The relation of pg_catalog of this name, our own among them."""
+    return DEFINITIONS if name == DEFINITIONS.name else facts.relations()["pg_catalog", name]
 
 
 def script(made: Contents, prefix: str, without: Container[tuple[str, str]]) -> Iterator[str]:

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from dpsql.rows import RESERVED
-from dpsql.wire.catalogue import facts
-from dpsql.wire.catalogue.contents import DEFINITIONS, OWNER, OWNER_NAME, READER
+from dpsql.wire.catalogue.contents import OWNER, OWNER_NAME, READER, relation_named
 
 DATABASE_VARIABLE, ANALYST_VARIABLE = f"{RESERVED}_database", f"{RESERVED}_analyst"
 """The engine's variables that hold what a reader calls the database, and who they are."""
@@ -184,7 +183,7 @@ def script(schema: str) -> Iterator[str]:
     the macro's own tables: those are views whose columns have names that no statement can use.
     """
     for name in sorted(set(re.findall(r"#(\w+)", _MACROS))):
-        relation = DEFINITIONS if name == DEFINITIONS.name else facts.relations()["pg_catalog", name]
-        listed = ", ".join(f"{column.name} AS {HIDDEN}{column.name}" for column in relation.columns)
+        columns = relation_named(name).columns
+        listed = ", ".join(f"{column.name} AS {HIDDEN}{column.name}" for column in columns)
         yield f"CREATE VIEW {HIDDEN}{name} AS SELECT {listed} FROM {schema}.{name}"
     yield from macros().values()

@@ -15,9 +15,8 @@ import numpy as np
 
 from dpsql.columns import Released
 from dpsql.ledger import Ledger
-from dpsql.policy import Column, Policy, Table
+from dpsql.policy import Column, Key, Policy, Table, Unit
 from dpsql.wire.catalogue.contents import Shown
-from dpsql.wire.catalogue.words import shown, unit
 from dpsql.wire.feedback import limit_of
 from dpsql.wire.settings import KNOWN, Settings
 
@@ -54,7 +53,7 @@ def rows(name: str, policy: Policy, ledger: Ledger, analyst: str, settings: Sett
         case "dpsql.charges":
             found = _charges(ledger, analyst)
         case "dpsql.tables":
-            found = [(t.name, unit(t), t.description or None) for t in policy.tables.values()]
+            found = [(t.name, _unit(t), t.description or None) for t in policy.tables.values()]
         case "dpsql.columns":
             found = [_column(t, c) for t in policy.tables.values() for c in t.columns.values()]
         case _:
@@ -89,10 +88,26 @@ def _charges(ledger: Ledger, analyst: str) -> list[Sequence[object]]:
 
 
 def _column(table: Table, column: Column) -> Sequence[object]:
-    low, high = (None, None) if column.bounds is None else map(shown, column.bounds)
-    keys = None if column.keys is None else ", ".join(map(shown, column.keys))
-    kept = column.nullable or (column.keys is not None and None in column.keys)
-    return table.name, column.name, str(column.type), low, high, keys, kept, column.description or None
+    low, high = (None, None) if column.bounds is None else map(_said, column.bounds)
+    keys = None if column.keys is None else ", ".join(map(_said, column.keys))
+    return table.name, column.name, str(column.type), low, high, keys, column.holds_null, column.description or None
+
+
+def _said(value: Key | Fraction) -> str:
+    """A bound or key."""
+    if isinstance(value, Fraction):
+        return str(value.numerator) if value.denominator == 1 else repr(float(value))
+    return "NULL" if value is None else str(value)
+
+
+def _unit(table: Table) -> str:
+    """Whose a table's rows are: `public`, `row`, a column, or the table that knows."""
+    found = table.unit
+    if found is None:
+        return "public"
+    if isinstance(found, Unit):
+        return found.column or (f"via {found.via.parent}" if found.via else "")
+    return found
 
 
 def _float(number: Fraction | None) -> float | None:

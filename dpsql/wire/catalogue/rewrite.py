@@ -8,7 +8,7 @@ list as queries over released numbers, to which the functions of the catalogue a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sqlglot
@@ -97,7 +97,7 @@ class Known:
     """
 
     own: Collection[str]
-    functions: dict[str, Callable[[Sequence[str | None]], object]]
+    functions: Mapping[str, Callable[[Sequence[str | None]], object]]
     relations: dict[tuple[str, str], int]
     samples: bool = False
 
@@ -148,22 +148,18 @@ _NODES: tuple[tuple[type[exp.Expr], str], ...] = (
 )  # fmt: skip
 
 
-def is_about_the_server(tree: exp.Expr, known: Known) -> bool:
-    """Whether a statement calls a function of the server or of the catalogue, or names an object by a number."""
+def is_about_the_server(tree: exp.Expr, functions: Container[str]) -> bool:
+    """Whether a statement calls one of the functions or one of the catalogue, or names an object by a number."""
     for node in tree.walk():
         name = function_of(node)
-        if (
-            name is not None
-            and name not in _COMMON
-            and (name in known.functions or name in macros() or name == KEYWORDS)
-        ):
+        if name is not None and name not in COMMON and (name in functions or name in macros() or name == KEYWORDS):
             return True
         if isinstance(node, exp.Cast) and _type_name(node.to).removesuffix("_array") in _REGISTERED:
             return True
     return False
 
 
-_COMMON = frozenset({
+COMMON = frozenset({
     "format", "array_length", "array_position", "array_remove", "array_to_string", "string_to_array", "cardinality",
     "array_upper", "array_lower", "divided",
 })  # fmt: skip
