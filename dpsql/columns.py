@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from dpsql.aggregates.aggregate import Integers, Noisy
 from dpsql.aggregates.numbers import rounded_quotient, shared_count, weighted
-from dpsql.expressions.literals import INTEGER
 from dpsql.plan import NumberPlan, ReleasePlan
 from dpsql.policy import Kind
 from dpsql.query import KeyDomain, half_width_name, interval_names, key_name, number_name
@@ -24,6 +23,8 @@ from dpsql.release import Code, NoisyRows, narrowest
 from dpsql.result import LEVEL
 
 Column = npt.NDArray[Any]
+_DTYPES = {"BIGINT": "int64", "DOUBLE": "float64", "DATE": "datetime64[D]", "TIMESTAMP": "datetime64[us]"}
+"""Of numbers, and of dates and times that are chosen, by their SQL types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ def released(
     """
     sums = [
         {part.name: narrowest(_in_full(parts[part.name], basis.bound.steps * part.fine)) for part in basis.parts}
+        if basis.candidates is None
+        else parts
         for basis, parts in zip(plan.bases, noisy.sums, strict=True)
     ]
     columns = _key_columns(plan, noisy.selected)
@@ -80,8 +83,7 @@ def sample(plan: ReleasePlan) -> Released:
     rows = 2 if plan.query.private_keys else min(plan.query.cells, 2)
     columns = _key_columns(plan, sample=rows)
     for index, number in enumerate(plan.numbers):
-        integer = number.call.type is INTEGER
-        columns[number_name(index)] = np.ones(rows, dtype=np.int64 if integer else np.float64)
+        columns[number_name(index)] = np.ones(rows, dtype=np.int64).astype(_DTYPES[number.call.sql_type])
         if number.way.interval is not None:
             columns[half_width_name(index)] = np.ones(rows, dtype=np.float64)
     for index, (asked, _) in enumerate(plan.query.intervals):

@@ -190,20 +190,25 @@ def _planned(
 
 
 def _mechanism(basis: BasisPlan) -> str:
-    return "truncated geometric" if basis.basis is Basis.UNITS else basis.mechanism.name
+    return "truncated geometric" if basis.basis is Basis.UNITS else basis.mechanism_name
 
 
 def _error(number: NumberPlan, plan: ReleasePlan) -> dict[str, float | None]:
     """The half-width of a number; where it depends on the number of rows with a value, about that, times those.
 
-    That is of the worst values, and of those that are spread evenly between their bounds.
+    That is of the worst values, and of those that are spread evenly between their bounds. Of a quantile the half-width
+    is known in rank, of an extreme how many rows lie beyond.
     """
     grid, law, way, level = plan.bases[number.basis].grid, plan.law(number), number.way, float(LEVEL)
     even, worst = (None, None) if way.over_rows is None else way.over_rows(law, grid, level)
+    rank = plan.rank_of(number, level)
     return {
         "half_width_95": None if way.half_width is None else way.half_width(law, grid, level),
         "half_width_95_times_rows": worst,
         "half_width_95_times_rows_even": even,
+        "rank_half_width_95": None if rank is None else rank.half_width,
+        "rank_bound_95": None if rank is None else rank.bound,
+        "rows_beyond": None if rank is None else rank.beyond,
     }
 
 
@@ -342,10 +347,20 @@ def _error_text(number: dict[str, Any]) -> str:
     """The half-width of a described number; as formulas in n where it depends on the number of rows; "" if unknown."""
     if number["half_width_95"] is not None:
         return f"±{plain(number['half_width_95'])} at 95 %"
+    if number["rank_half_width_95"] is not None:
+        usual, most = (_rows(number[key]) for key in ("rank_half_width_95", "rank_bound_95"))
+        return f"within about {usual} of its rank at 95 %, {most} for any data"
+    if number["rows_beyond"] is not None:
+        return f"about {_rows(number['rows_beyond'])} lie beyond"
     worst, even = number["half_width_95_times_rows"], number["half_width_95_times_rows_even"]
     if worst is None:
         return ""
     return f"±{plain(worst)}/n at 95 %, ±{plain(even)}/n for values spread evenly"
+
+
+def _rows(number: float) -> str:
+    """So many rows, to two digits below a hundred."""
+    return f"{number:.2g} rows" if number < 100 else f"{number:,.0f} rows"
 
 
 def _sql_value(value: object) -> str:

@@ -470,11 +470,32 @@ def _with_clip(tokens: list[Token], offset: int) -> list[Token]:
             del kept[-2:]  # the comma and the name
             i += len(bounds) + 3
             continue
+        if kept[opening - 1].text.upper().startswith(_QUANTILES):
+            comma, clip = _first_comma(kept, opening), [_like(name, TokenType.VAR, "CLIP"), _like(name, *_OPENED)]
+            behind, closed = kept[comma:-2], _like(name, TokenType.R_PAREN, ")")
+            kept[opening + 1 :] = [*clip, *kept[opening + 1 : comma], kept[comma], *bounds, closed, *behind]
+            i += len(bounds) + 3
+            continue
         kept.pop()  # the name; the bracket behind the bounds closes CLIP
         at = opening + 1 + (kept[opening + 1].token_type is TokenType.DISTINCT)
         kept[at:at] = [_like(name, TokenType.VAR, "CLIP"), _like(name, TokenType.L_PAREN, "(")]
         i += 2
     return kept
+
+
+_QUANTILES = ("PERCENTILE_", "QUANTILE_")
+"""How functions begin that have something else behind the value."""
+_OPENED = TokenType.L_PAREN, "("
+
+
+def _first_comma(kept: list[Token], opening: int) -> int:
+    """The place of the first comma of a call's own behind its bracket."""
+    depth = 0
+    for i in range(opening + 1, len(kept)):
+        depth += (kept[i].token_type in _OPENING) - (kept[i].token_type in _CLOSING)
+        if depth == 0 and kept[i].token_type is TokenType.COMMA:
+            return i
+    return len(kept) - 2
 
 
 def _call(kept: list[Token]) -> int:

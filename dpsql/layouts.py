@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
 from sqlglot import exp
 
 from dpsql import aggregates
-from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, Basis, Grid, Way
+from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, Basis, Choice, Grid, Way
+from dpsql.aggregates.choice import way as choice_way
 from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE, TOTAL_WAY, VALUED_WAYS
 from dpsql.expressions import Typed
 from dpsql.expressions.literals import BOOLEAN, case_when
@@ -52,10 +53,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Bases that get their noise together, from one mechanism, for one share of ε."""
+    """Bases that get their noise together, from one mechanism, for one share of ε.
+
+    choices  where nothing gets noise, but values are chosen: what is asked for
+    """
 
     mechanism: Mechanism
     bases: tuple[tuple[Basis, Measure], ...]
+    choices: tuple[Choice, ...] = ()
 
     @property
     def sums(self) -> int:
@@ -64,7 +69,9 @@ class Block:
 
     @property
     def factor(self) -> float:
-        """The variance of a sum's noise, where that of Laplace noise is 1."""
+        """The variance of a sum's noise, where that of Laplace noise is 1; of choices, for the levels they take."""
+        if self.choices:
+            return float(len(self.choices).bit_length() ** 2)
         return self.mechanism.variance(self.sums) / laplace.MECHANISM.variance(1)
 
 
@@ -125,8 +132,36 @@ Family = MechanismChoice | Literal["cube"]
 def best_layout(calls: tuple[Call, ...], weights: tuple[Fraction, ...], family: Family) -> Layout:
     """The layout of least variance: of those with Laplace noise alone; where the family is `auto`, of all.
 
-    Where no cube is possible, or `auto` finds none better, the Laplace layout.
+    Where no cube is possible, or `auto` finds none better, the Laplace layout. Values are chosen in blocks apart.
     """
+    chosen = [i for i, call in enumerate(calls) if call.choice is not None]
+    if not chosen:
+        return _of_sums(calls, weights, family)
+    others = [i for i, call in enumerate(calls) if call.choice is None]
+    sums = _of_sums(_picked(calls, others), _picked(weights, others), family) if others else Layout((), (), ())
+    blocks, sources = _choices(_picked(calls, chosen))
+    moved = [_moved(source, len(sums.bases)) for source in sources]
+    every = dict(zip(others, sums.sources, strict=True)) | dict(zip(chosen, moved, strict=True))
+    return Layout((*sums.blocks, *blocks), tuple(every[i] for i in range(len(calls))), weights)
+
+
+def _choices(calls: tuple[Call, ...]) -> tuple[list[Block], list[Source]]:
+    """The quantiles of one measure in a block, in ascending order; each of its extremes in one."""
+    blocks: dict[object, Block] = {}
+    sources = []
+    for call in calls:
+        assert call.choice is not None and call.measure.argument is not None
+        choice = replace(call.choice, between=False)  # the same choice, whatever its type
+        key = (call.measure.identity, "quantiles" if choice.fraction is not None else choice.smallest)
+        known = blocks.get(key, Block(laplace.MECHANISM, ((Basis.CELLS, call.measure),)))
+        asked = sorted({*known.choices, choice}, key=lambda c: c.fraction or 0)
+        blocks[key] = replace(known, choices=tuple(asked))
+        place = list(blocks).index(key)
+        sources.append(Source(place, choice_way(call.choice, call.measure.argument, call.sql_type)))
+    return list(blocks.values()), sources
+
+
+def _of_sums(calls: tuple[Call, ...], weights: tuple[Fraction, ...], family: Family) -> Layout:
     plain = _with_laplace(calls, weights)
     if family == "laplace":
         return plain

@@ -13,14 +13,16 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import NO_GRID, SQUARED, Basis, Grid, Law, Way
+from dpsql.aggregates.choice import EVEN_CELLS, FEW_CELLS, Candidates, ladder
 from dpsql.aggregates.count import UNIT_WAY
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.grids import widened
-from dpsql.layouts import Family, Layout, best_layout, grid_of, is_whole
+from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms import Mechanism, cube, laplace
+from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
+from dpsql.privacy.mechanisms.permute_and_flip import Extreme, Quantiles
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
 from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery
@@ -46,8 +48,9 @@ MAX_NUMBERS = 20_000_000
 class BasisPlan:
     """One basis of a release: noise of scale part.unit / epsilon is added to each part.
 
-    block  bases with the same number get their noise together, from one mechanism: that of their block
-    sums   how many parts the block has
+    block       bases with the same number get their noise together, from one mechanism: that of their block
+    sums        how many parts the block has
+    candidates  where no noise is added, but values are chosen: among what, and how
     """
 
     basis: Basis
@@ -59,16 +62,23 @@ class BasisPlan:
     mechanism: Mechanism = laplace.MECHANISM
     block: int = 0
     sums: int = 1
+    candidates: Candidates | None = None
 
     @property
     def moved(self) -> Fraction:
         """The norm of what one unit moves the parts by, at most, in units of their scales: by itself, a privacy loss.
 
         A row that counts in full adds at most the mechanism's bound of the parts, in their units; all rows of a unit
-        add `bound.total` times as much.
+        add `bound.total` times as much. Of choices it is their privacy loss, from the scales that they are made with.
         """
+        if self.candidates is not None:
+            return self.candidates.mechanism.loss
         of_unit = self.mechanism.bound(self.parts, self.grid.cells) * self.bound.total
         return of_unit * max(part.unit / self.scale(part) for part in self.parts)
+
+    @property
+    def mechanism_name(self) -> str:
+        return self.mechanism.name if self.candidates is None else permute_and_flip.NAME
 
     def scale(self, part: Part) -> Fraction:
         """Of the noise, in the steps of the exact sums."""
@@ -84,10 +94,13 @@ class BasisPlan:
         """What tells one inner query from another: bases for which it is equal are read in one pass.
 
         Rows are weighted alike for all measures. The distinct values of a unit are chosen for each measure apart. The
-        units of a key are counted before anything else, since that decides which keys there are.
+        units of a key are counted before anything else, since that decides which keys there are. The rows of cells are
+        counted for one measure and one set of candidates.
         """
         if self.basis is Basis.UNITS:
             return ("units",)
+        if self.candidates is not None:
+            return ("cells", *self.measure.identity, repr((self.grid, self.candidates.starts)))
         return self.measure.identity if self.measure.by_unit else ()
 
 
@@ -104,6 +117,21 @@ class NumberPlan:
     way: Way
     count: int | None = None
     count_terms: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """What is known of the rank of a value that was chosen, in rows.
+
+    half_width  how far it is from that of the quantile that was asked for, in about as many of all releases as the
+                level says, where values lie close together; None for an extreme
+    bound       the same for any data
+    beyond      about how many rows lie beyond an extreme
+    """
+
+    half_width: float | None = None
+    bound: float | None = None
+    beyond: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +180,18 @@ class ReleasePlan:
         basis = self.bases[number.basis]
         count_scale = Fraction(0) if number.count is None else self.bases[number.count].row_scale
         return Law(basis.mechanism, basis.row_scale, basis.sums, count_scale, number.count_terms)
+
+    def rank_of(self, number: NumberPlan, level: Fraction | float) -> Rank | None:
+        """What is known of the rank of a value that was chosen, in rows that count in full; None of other numbers."""
+        basis, choice = self.bases[number.basis], number.call.choice
+        if basis.candidates is None or choice is None:
+            return None
+        mechanism, steps = basis.candidates.mechanism, basis.bound.steps
+        if isinstance(mechanism, Extreme):
+            return Rank(beyond=mechanism.beyond / steps)
+        assert choice.fraction is not None
+        bound = mechanism.rank_bound(choice.fraction, level, basis.candidates.count)
+        return Rank(mechanism.rank_half_width(choice.fraction, level) / steps, bound / steps)
 
     @property
     def delta(self) -> Fraction:
@@ -412,7 +452,7 @@ def _selection(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, blocks: 
 # ---------------------------------------------------------------------------------------------- grids
 
 
-def _bound(query: ReleaseQuery, measure: Measure) -> ContributionBound:
+def _bound(query: ReleaseQuery, measure: Measure, basis: Basis) -> ContributionBound:
     """How much of one unit's rows a measure counts: the least of the bounds that the policy gives.
 
     A unit is counted once in each group that it has rows in (COUNT(DISTINCT unit)): as often as it has groups, or rows.
@@ -428,9 +468,49 @@ def _bound(query: ReleaseQuery, measure: Measure) -> ContributionBound:
         return ContributionBound(most, weighted=most < query.cells and (bound.weighted or most < bound.rows))
     if measure.by_unit:
         return ContributionBound(bound.rows)
+    if basis is Basis.CELLS:  # the cells of a group are no groups, so rows are weighted by unit
+        return bound
     if query.keys and groups is not None and per_group is not None and groups * per_group < bound.rows:
         return ContributionBound(groups * per_group, weighted=True, groups=groups)
     return bound
+
+
+MOST_CELLS = 2**21
+"""Of the grids of all groups together, where values are chosen: noise is drawn for each of them."""
+LEAST_CELLS = 2**12
+"""Of each group, if its values allow, however many groups there are."""
+FINE_CELLS, DOUBLE_CELLS = 2**19, 2**16 - 1
+"""The most cells of one group: of whole numbers, and such as have a grain; of other doubles."""
+
+
+def _choosing(plan: BasisPlan, block: Block, query: ReleaseQuery) -> BasisPlan:
+    """The basis with its candidates.
+
+    Extremes are chosen on the grid of the values' type, in ranges of its cells; quantiles on one of as many cells as
+    may be, by the number of declared groups: of groups that are found in the data none is known.
+    """
+    argument = plan.measure.argument
+    assert argument is not None
+    if not plan.grid.cells:  # a constant: one cell more, which clipping takes it out of again
+        plan = replace(plan, grid=Grid(plan.grid.lower, Fraction(1), 1))
+    extreme = next((c for c in block.choices if c.fraction is None), None)
+    total, epsilon = plan.bound.total, plan.epsilon
+    if extreme is not None:
+        most = EVEN_CELLS if extreme.even else MAX_DOUBLE_CELLS
+        grid = next(grid for grid in _grids(plan) if grid.cells <= most or grid.magnitude <= 1)
+        starts = () if extreme.even or grid.cells <= FEW_CELLS else ladder(grid.low_steps, grid.cells)
+        mechanism = Extreme(extreme.smallest, len(starts) or grid.cells + 1, total, epsilon)
+        candidates = Candidates(mechanism, grid, starts)
+    else:
+        groups = MOST_CELLS // LEAST_CELLS if query.private_keys else query.cells
+        finest = DOUBLE_CELLS if argument.kind is Kind.DOUBLE and argument.set.grain is None else FINE_CELLS
+        most = min(max(MOST_CELLS // groups, LEAST_CELLS), finest)
+        grid = next(grid for grid in _grids(plan) if grid.cells <= most or grid.magnitude <= 1)
+        fractions = tuple(c.fraction for c in block.choices if c.fraction is not None)
+        candidates = Candidates(Quantiles(fractions, total, epsilon), grid)
+    if not permute_and_flip.fits(candidates.mechanism.scales):
+        raise _too_small(plan)
+    return replace(plan, grid=grid, candidates=candidates)
 
 
 def _basis_plans(query: ReleaseQuery, layout: Layout, epsilon: Fraction, first: int) -> list[BasisPlan]:
@@ -439,12 +519,15 @@ def _basis_plans(query: ReleaseQuery, layout: Layout, epsilon: Fraction, first: 
     for index, (block, share) in enumerate(zip(layout.blocks, layout.shares(), strict=True)):
         planned = [
             BasisPlan(
-                basis, measure, grid_of(measure), (), _bound(query, measure), share * epsilon,
+                basis, measure, grid_of(measure), (), _bound(query, measure, basis), share * epsilon,
                 block.mechanism, first + index, block.sums,
             )
             for basis, measure in block.bases
         ]  # fmt: skip
-        found += _on_one_scale(planned) if block.mechanism is cube.MECHANISM else map(_fitted, planned)
+        if block.choices:
+            found += [_choosing(plan, block, query) for plan in planned]
+        else:
+            found += _on_one_scale(planned) if block.mechanism is cube.MECHANISM else map(_fitted, planned)
     return found
 
 

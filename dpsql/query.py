@@ -10,8 +10,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql import aggregates
+from dpsql.aggregates.aggregate import Choice
 from dpsql.expressions import Shown, Typed
-from dpsql.expressions.literals import DOUBLE, INTEGER, MAX_DIGITS
+from dpsql.expressions.literals import DATE, DOUBLE, INTEGER, MAX_DIGITS, TIMESTAMP
 from dpsql.policy import ColumnType, Kind
 from dpsql.rows import RESERVED, Rows
 from dpsql.valueset import EPOCH, Literal, ValueSet
@@ -113,22 +114,31 @@ class Measure:
 class Call:
     """One distinct aggregate call: which aggregate (a name of the `aggregates` package) over which measure.
 
-    epsilon  what it asks for itself; None: a share of its release's
+    epsilon      what it asks for itself; None: a share of its release's
+    choice       where one of the values is asked for
+    chosen_type  the SQL type of that
     """
 
     aggregate: str
     measure: Measure
     text: Shown
     epsilon: Fraction | None = None
+    choice: Choice | None = None
+    chosen_type: str = ""
 
     @property
     def type(self) -> ColumnType:
-        """Of its number: INTEGER or DOUBLE."""
-        return INTEGER if self.sql_type == "BIGINT" else DOUBLE
+        """Of its number: INTEGER or DOUBLE, or that of dates and times which are chosen."""
+        return {"BIGINT": INTEGER, "DATE": DATE, "TIMESTAMP": TIMESTAMP}.get(self.sql_type, DOUBLE)
 
     @property
     def sql_type(self) -> str:
-        return aggregates.named(self.aggregate).column(self.measure.argument)
+        return self.chosen_type or aggregates.named(self.aggregate).column(self.measure.argument)
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Equal for equal calls but for their ε."""
+        return self.aggregate, self.measure.identity, self.choice
 
 
 @dataclass(frozen=True, slots=True)

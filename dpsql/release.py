@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,8 @@ class NoisyRows:
     """One release: the noisy integers of every cell, before anything is computed from them.
 
     sums      of each basis, the noisy sums of each part by name: one for each cell, in steps of the exact sums. The law
-              of their noise is the plan's: that of BasisPlan.scale, of the selection's for the units of private keys
+              of their noise is the plan's: that of BasisPlan.scale, of the selection's for the units of private keys.
+              Where values are chosen, the indices of the grid that were chosen
     selected  the private keys that are shown, in their order; None where all keys are declared
 
     The cells are the declared keys, in declared order, and where some keys are private these for each of those.
@@ -61,6 +63,11 @@ def release(exact: tuple[ExactRows, ...], plan: ReleasePlan, inner: tuple[Inner,
             "the query has too many groups", hint="ask for keys that more units have, or fewer aggregates"
         )
     for bases, rows, query in passes:
+        if (candidates := plan.bases[bases[0]].candidates) is not None:
+            within = _in_candidates(rows, plan, selected, cells, candidates.count)
+            for index in bases:
+                noisy[index] = _chosen(plan.bases[index], within, cells, noise)
+            continue
         positions = _positions(rows, plan, selected)
         numbers: dict[int, list[int]] = {}
         for index in bases:
@@ -109,6 +116,44 @@ def _noisy_block(
         sums = _cells(_part(part, basis, exact, inner), positions, cells)
         noisy[index][part.name] = narrowest(_add(sums, added))
     return noisy
+
+
+Within = dict[int, tuple[npt.NDArray[np.int64], Integers]]
+"""Of each cell that has rows with a value: candidates, and how many of the rows each of them has."""
+
+
+def _in_candidates(
+    exact: ExactRows, plan: ReleasePlan, selected: tuple[Code, ...] | None, cells: int, count: int
+) -> Within:
+    """The exact rows of each cell, whose last key is the candidate. What isn't declared falls out, as in sums."""
+    *keys, places = exact.keys
+    positions = _positions(ExactRows(tuple(keys), exact.sums), plan, selected)
+    candidates, (counts,) = places.values.astype(np.int64), exact.sums
+    known = np.flatnonzero((positions >= 0) & (candidates >= 0) & (candidates < count))
+    order = known[np.argsort(positions[known], kind="stable")]
+    starts = np.searchsorted(positions[order], np.arange(cells + 1))
+    return {
+        cell: (candidates[order[start:end]], counts[order[start:end]])
+        for cell, (start, end) in enumerate(pairwise(starts.tolist()))
+        if end > start
+    }
+
+
+def _chosen(basis: BasisPlan, within: Within, cells: int, noise: NoiseSource) -> dict[str, Integers]:
+    """What is chosen in each cell, as indices of the grid, by name.
+
+    Privacy: see the mechanism; each cell is chosen in on its own, an empty one like any other. A unit that has rows in
+    several cells moves the counts of all of them together by no more than its bound.
+    """
+    assert basis.candidates is not None
+    candidates, mechanism = basis.candidates, basis.candidates.mechanism
+    found = np.empty((len(mechanism.names), cells), dtype=np.int64)
+    for cell in range(cells):
+        places, counts = within.get(cell, (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)))
+        every: Integers = np.zeros(candidates.count, dtype=counts.dtype)
+        every[places] = counts
+        found[:, cell] = [candidates.index(chosen) for chosen in mechanism.choose(every, noise)]
+    return dict(zip(mechanism.names, found, strict=True))
 
 
 def narrowest(noisy: Integers) -> Integers:

@@ -125,6 +125,12 @@ class ZeroNoise:
         assert bound > 0
         return self.laplace(scale, size)
 
+    def geometric(self, scale: Fraction, size: int) -> np.ndarray:
+        return self.laplace(scale, size)
+
+    def below(self, limits: np.ndarray) -> np.ndarray:
+        return np.zeros_like(limits)
+
 
 # ---------------------------------------------------------------------------------------------- sessions
 

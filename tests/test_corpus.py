@@ -140,7 +140,7 @@ REFUSED = [
     ("0A000", "SELECT title FROM loans LIMIT 5"),
     ("0A000", "SELECT COUNT(*) FROM (SELECT * FROM loans ORDER BY days LIMIT 10) AS q"),
     ("0A000", "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY reader) AS n FROM loans) AS q WHERE n < 3"),
-    ("0A000", "SELECT branch, MAX(days) FROM loans GROUP BY branch"),
+    ("0A000", "SELECT branch, MODE(days) FROM loans GROUP BY branch"),
     ("0A000", "SELECT COUNT(*) FROM loans AS a JOIN loans AS b ON a.branch = b.branch"),
     ("0A000", "SELECT COUNT(*) FROM loans, returns"),
     ("0A000", "SELECT title FROM loans UNION SELECT branch FROM branches"),

@@ -111,9 +111,10 @@ def _functions(kind: str) -> set[str]:
 ANSWERED = set(
     """
     count count_star count_if countif sum avg mean variance var_samp var_pop stddev stddev_samp stddev_pop
+    max median min
     """.split()
 )
-"""DuckDB's aggregates that dpsql answers, under all their names."""
+"""DuckDB's aggregates that dpsql answers, under all their names; quantiles need a fraction besides."""
 OVER_ROWS = set(
     """
     abs ceil ceiling char_length character_length contains date_diff date_part date_trunc datediff datepart datetrunc

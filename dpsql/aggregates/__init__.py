@@ -16,10 +16,6 @@ from sqlglot import exp
 from dpsql.aggregates.aggregate import Aggregate, CallShape
 from dpsql.expressions import refuse, show
 
-_REFUSALS: dict[type[exp.Expr], str] = {
-    exp.Min: "the smallest value is one person's value; count rows below a bound: COUNT(*) FILTER (WHERE x < 10)",
-    exp.Max: "the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)",
-}
 _OTHER_NAMES = frozenset(
     """any_value approx_top_k arbitrary arg_max_null arg_max_nulls_last arg_min_null arg_min_nulls_last argmax argmin
     bitstring_agg combine_aggr covar_pop covar_samp decimal_average entropy favg fsum histogram_exact kahan_sum kurtosis
@@ -28,7 +24,7 @@ _OTHER_NAMES = frozenset(
     var_pop var_samp""".split()
 )
 """Aggregates, here and elsewhere, that the parser may have no node class for."""
-_GENERAL_HINT = "use COUNT, SUM, AVG, VARIANCE or STDDEV"
+_HINT = "use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX"
 
 
 @cache
@@ -61,16 +57,32 @@ def is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc) and not isinstance(node, exp.Window)
 
 
+def each_of(node: exp.Expr) -> list[exp.Expr] | None:
+    """The calls that one with a list of fractions stands for, QUANTILE_CONT(x, [0.1, 0.9]); None where it has none."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    named = _by_node().get(type(call.this if isinstance(call, exp.WithinGroup) else call))
+    fractions = next(node.find_all(exp.Array), None)
+    if fractions is None or named is None or not named.name.startswith("quantile"):
+        return None
+    if not fractions.expressions or not all(isinstance(one, exp.Literal) for one in fractions.expressions):
+        return None
+    calls = []
+    for fraction in fractions.expressions:
+        one = node.copy()
+        next(one.find_all(exp.Array)).replace(fraction.copy())
+        calls.append(one)
+    return calls
+
+
 def read_call(node: exp.Expr) -> CallShape:
     """The aggregate that a call names, with its argument and condition; refused where there is none."""
     condition = None
     call = node
     if isinstance(node, exp.Filter):
         call, condition = node.this, node.expression.this
-    aggregate = _by_node().get(type(call))
+    aggregate = _by_node().get(type(call.this if isinstance(call, exp.WithinGroup) else call))
     if aggregate is None:
-        hint = _REFUSALS.get(type(call), _GENERAL_HINT)
-        raise refuse(call, f"the aggregate {show(call)} isn't supported", hint)
+        raise refuse(call, f"the aggregate {show(call)} isn't supported", _HINT)
     shape = aggregate.read(call)
     if condition is not None:
         both = condition if shape.condition is None else exp.and_(condition.copy(), shape.condition.copy())

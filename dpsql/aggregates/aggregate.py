@@ -86,6 +86,8 @@ class Basis(Enum):
     MOMENTS    Σ t and Σ (2t² − 1).
     CENTRE_AND_NULLS, MOMENTS_AND_NULLS  the same and VALUED.
 
+    CELLS      the rows of each cell of a grid, among which one is chosen: see `dpsql.aggregates.choice`. No sums.
+
     Over distinct values (`SUM(DISTINCT x)`) each value counts once: one row more adds at most one value, what it would
     add if it stood alone; a row that adds none is one without a value.
     """
@@ -104,6 +106,7 @@ class Basis(Enum):
     CENTRE_AND_NULLS = "centre and nulls"
     MOMENTS = "moments"
     MOMENTS_AND_NULLS = "moments and nulls"
+    CELLS = "cells"
 
     def parts(self, grid: Grid) -> tuple[Part, ...]:
         n = grid.cells
@@ -143,6 +146,8 @@ class Basis(Enum):
                 return (*Basis.CENTRE.parts(grid), square)
             case Basis.MOMENTS_AND_NULLS:
                 return (*Basis.MOMENTS.parts(grid), *Basis.VALUED.parts(grid))
+            case Basis.CELLS:
+                return ()
 
 
 SQUARED = frozenset({Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS, Basis.MOMENTS, Basis.MOMENTS_AND_NULLS})
@@ -164,13 +169,40 @@ INT64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What an aggregate asks for that is answered by one of its argument's possible values.
+
+    fraction  of a quantile; None where an extreme is asked for
+    smallest  whether that is the smallest
+    between   whether a quantile may lie between values, so that it is a DOUBLE
+    even      whether candidates for an extreme lie evenly: dates have no place where they are small
+    """
+
+    fraction: Fraction | None = None
+    smallest: bool = False
+    between: bool = False
+    even: bool = False
+
+    @property
+    def name(self) -> str:
+        """Of what is chosen, among that of one measure."""
+        if self.fraction is not None:
+            return str(self.fraction)
+        return "smallest" if self.smallest else "greatest"
+
+
+@dataclass(frozen=True, slots=True)
 class CallShape:
-    """An aggregate call as written: its name, argument (None: whole rows) and condition; are values distinct?"""
+    """An aggregate call as written: its name, argument (None: whole rows) and condition; are values distinct?
+
+    choice  where one of the values is asked for
+    """
 
     aggregate: str
     argument: exp.Expr | None
     condition: exp.Expr | None = None
     distinct: bool = False
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True, slots=True)

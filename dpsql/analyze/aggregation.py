@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from dpsql import aggregates
+from dpsql.aggregates.choice import TEMPORAL, result_type
 from dpsql.errors import InvalidParameter, NotReleasable, UnsupportedQuery
 from dpsql.expressions import Compiler, Shown, Typed, narrow, position_of, refuse, show
 from dpsql.expressions.literals import TEXT, case_when, cast, func, not_null, paren
@@ -486,6 +487,8 @@ class ReleaseBuilder:
     # -------------------------------------------------------------------- aggregate calls
 
     def _call_column(self, node: exp.Expr) -> exp.Expr:
+        if (several := aggregates.each_of(node)) is not None:
+            return func("list_value", *(self._call_column(one) for one in several))
         return exp.column(number_name(self._call_number(node)), quoted=True)
 
     def _call_number(self, node: exp.Expr) -> int:
@@ -495,8 +498,7 @@ class ReleaseBuilder:
         if epsilon is not None:
             call = replace(call, epsilon=epsilon)
         for index, known in enumerate(self.calls):
-            same = (known.aggregate, known.measure.identity) == (call.aggregate, call.measure.identity)
-            if same and call.epsilon in (None, known.epsilon):
+            if known.identity == call.identity and call.epsilon in (None, known.epsilon):
                 return index
         self.calls.append(call)
         return len(self.calls) - 1
@@ -539,7 +541,12 @@ class ReleaseBuilder:
             argument = _tuple(compiler, several, null_where_one_is=several is not resolved)
         else:
             argument = aggregates.named(shape.aggregate).accept(compiler, resolved, compiler.value(resolved))
-        return Call(shape.aggregate, Measure(argument, condition, shape.distinct, by_unit, of_unit), Shown(node))
+        measure = Measure(argument, condition, shape.distinct, by_unit, of_unit)
+        if shape.choice is None:
+            return Call(shape.aggregate, measure, Shown(node))
+        kind = result_type(shape.choice, compiler.value(resolved))
+        choice = replace(shape.choice, even=kind in TEMPORAL.values())
+        return Call(shape.aggregate, measure, Shown(node), choice=choice, chosen_type=kind)
 
 
 def _check_public(options: ReleaseOptions) -> None:

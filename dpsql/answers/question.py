@@ -135,7 +135,7 @@ def _basis(plan: BasisPlan) -> dict[str, Any]:
         "rows": plan.bound.rows,
         "groups": plan.bound.groups,
         "steps": plan.bound.steps,
-        "mechanism": "truncated discrete Laplace" if plan.basis is Basis.UNITS else plan.mechanism.name,
+        "mechanism": "truncated discrete Laplace" if plan.basis is Basis.UNITS else plan.mechanism_name,
         "block": plan.block,
         "parts": [
             {
@@ -149,4 +149,4 @@ def _basis(plan: BasisPlan) -> dict[str, Any]:
             }
             for part in plan.parts
         ],
-    }
+    } | ({} if plan.candidates is None else {"candidates": repr(plan.candidates)})

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from dpsql.engines.exact_rows import ExactRows
 from dpsql.engines.twin import TwinEngine
 from dpsql.plan import BasisPlan, Plan, ReleasePlan
-from dpsql.privacy.mechanisms import cube, laplace
+from dpsql.privacy.mechanisms import cube, laplace, permute_and_flip
 from dpsql.release import _part
 from dpsql.result import Result
 from dpsql.rewrite.inner import Inner
@@ -64,6 +64,10 @@ class _Probe(np.ndarray[Any, np.dtype[np.int64]]):
             draw.exact = other.tolist()
             assert len(draw.exact) == draw.size
             return frozen
+        if ufunc is np.greater_equal and method == "__call__":  # a choice: coins that show heads for one candidate
+            assert self.draw is not None and self.frozen is not None and not self.draw.exact
+            self.draw.exact = plain[1].tolist()
+            return self.frozen > 0
         return getattr(ufunc, method)(*plain, **options)
 
 
@@ -90,6 +94,18 @@ class RecordingNoise:
         probe.draw = draw
         probe.frozen = (np.arange(size, dtype=np.int64) * 7919 + 104_729 * len(self.draws)) % 97 - 11
         return probe
+
+    def geometric(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
+        probe = self._probe(Draw(scale, size, [], permute_and_flip.NAME))
+        assert isinstance(probe, _Probe)
+        probe.frozen = np.zeros(size, dtype=np.int64)
+        probe.frozen[104_729 * len(self.draws) % size] = 1
+        return probe
+
+    def below(self, limits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        if limits.tolist() != [1]:
+            raise Violated("it was chosen among other candidates than those whose coins showed heads")
+        return np.zeros(1, dtype=np.int64)
 
     def truncated(self, scale: Fraction, bound: int, size: int) -> npt.NDArray[np.int64]:
         raise NotImplementedError("which keys there are depends on the rows: see `selected_by`")
@@ -127,12 +143,12 @@ def record(made: Asks, sql: str, epsilon: object = 1) -> Run:
     return Run(tuple(made.engine.executed), tuple(made.noise.draws), repr((result.columns, result.rows)))
 
 
-def blocks_of(plan: Plan) -> list[tuple[BasisPlan, ...]]:
-    """The bases that get their noise together, in the order in which they are released."""
+def blocks_of(plan: Plan) -> list[tuple[ReleasePlan, tuple[BasisPlan, ...]]]:
+    """The bases that get their noise together, in the order in which they are released, with their releases."""
     found = []
     for release in plan.releases:
         order = {block: None for bases in release.passes for block in (release.bases[i].block for i in bases)}
-        found += [tuple(b for b in release.bases if b.block == block) for block in order]
+        found += [(release, tuple(b for b in release.bases if b.block == block)) for block in order]
     return found
 
 
@@ -143,7 +159,10 @@ def realised_loss(plan: Plan, one: Run, other: Run) -> Fraction:
     """
     draws = iter(zip(one.draws, other.draws, strict=True))
     total = Fraction(0)
-    for bases in blocks_of(plan):
+    for release, bases in blocks_of(plan):
+        if bases[0].candidates is not None:
+            total += _lost_in_choices(bases[0], release.query.cells, draws)
+            continue
         mechanism = bases[0].mechanism
         moved: list[dict[object, Fraction]] = []
         for basis in bases:
@@ -163,6 +182,27 @@ def realised_loss(plan: Plan, one: Run, other: Run) -> Fraction:
     if next(draws, None) is not None:
         raise Violated("more noise was drawn than the plan says")
     return total
+
+
+def _lost_in_choices(basis: BasisPlan, cells: int, draws: Iterator[tuple[Draw, Draw]]) -> Fraction:
+    """The loss of the choices of one basis in all cells. Raises Violated.
+
+    Of a choice it is how far apart the candidates' distances move, in units of its scale: that bounds how the
+    probability of any candidate changes (`dpsql.privacy.mechanisms.permute_and_flip`). Over the ranges of a recursion,
+    and over cells, the losses add up.
+    """
+    assert basis.candidates is not None
+    scales, loss = basis.candidates.mechanism.scales, Fraction(0)
+    for _ in range(cells * len(scales)):
+        a, b = next(draws)
+        if (a.scale, a.size, a.mechanism) != (b.scale, b.size, b.mechanism) or a.scale not in scales:
+            raise Violated(f"a choice was made with the scale {a.scale}, which the plan doesn't have")
+        if a.exact != b.exact:
+            apart = [y - x for x, y in zip(a.exact, b.exact, strict=True)]
+            loss += (max(apart) - min(apart)) / a.scale
+    if loss > basis.epsilon:
+        raise Violated(f"one unit moved a choice by {float(loss / basis.epsilon):.3g} of its bound")
+    return loss
 
 
 def _lost(bases: Sequence[BasisPlan], moved: Sequence[Mapping[object, Fraction]]) -> Fraction:
@@ -219,6 +259,9 @@ def compare_selected(
     for bases, inner, one, other in list(zip(release.passes, queries, without, with_victim, strict=True))[1:]:
         for block in dict.fromkeys(release.bases[i].block for i in bases):
             together = [release.bases[i] for i in bases if release.bases[i].block == block]
+            if together[0].candidates is not None:
+                total += _lost_in_counts(together[0], one, other)
+                continue
             moves: list[dict[object, Fraction]] = []
             for basis in together:
                 for part in basis.parts:
@@ -226,6 +269,15 @@ def compare_selected(
                     moves.append({key: abs(a.get(key, 0) - b.get(key, 0)) / basis.scale(part) for key in a | b})
             total += _lost(together, moves)
     return total
+
+
+def _lost_in_counts(basis: BasisPlan, one: ExactRows, other: ExactRows) -> Fraction:
+    """The loss of choices, whatever is chosen: as much of ε as the counts of candidates move of their bound."""
+    a, b = (_by_key(rows, rows.sums[0]) for rows in (one, other))
+    moved = Fraction(sum(abs(a.get(key, 0) - b.get(key, 0)) for key in a | b), basis.bound.total)
+    if moved > 1:
+        raise Violated(f"one unit moved the counts of a choice by {float(moved):.3g} of their bound")
+    return moved * basis.epsilon
 
 
 def _by_key(rows: ExactRows, sums: npt.NDArray[Any]) -> dict[object, int]:

@@ -107,6 +107,7 @@ _TYPES = {
     "BOOLEAN": exp.DType.BOOLEAN,
     "TINYINT": exp.DType.TINYINT,
     "SMALLINT": exp.DType.SMALLINT,
+    "USMALLINT": exp.DType.USMALLINT,
     "INTEGER": exp.DType.INT,
     "BIGINT": exp.DType.BIGINT,
     "HUGEINT": exp.DType.INT128,

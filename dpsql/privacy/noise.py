@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from dpsql.privacy.mechanisms.cube import cube_noise
+from dpsql.privacy.mechanisms.cube import cube_noise, uniform_below
 from dpsql.privacy.mechanisms.laplace import discrete_laplace
 from dpsql.privacy.mechanisms.truncated_geometric import truncated_geometric
 from dpsql.privacy.random_bytes import ByteSource, best_source
@@ -35,6 +35,14 @@ class NoiseSource(Protocol):
         """Discrete Laplace noise conditioned to [-bound, bound], for the selection of keys."""
         ...
 
+    def geometric(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """`size` independent geometrics, P(x) ∝ exp(-x / scale) for x >= 0, for a choice among so many."""
+        ...
+
+    def below(self, limits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each limit m >= 1 an independent number that is uniform on {0, …, m - 1}."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class SystemNoise:
@@ -54,3 +62,11 @@ class SystemNoise:
     def truncated(self, scale: Fraction, bound: int, size: int) -> npt.NDArray[np.int64]:
         """As `NoiseSource.truncated`."""
         return truncated_geometric(scale, bound, size, self.source)
+
+    def geometric(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
+        """As `NoiseSource.geometric`; ValueError as for `laplace`."""
+        return discrete_laplace(scale).geometrics(size, self.source)
+
+    def below(self, limits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """As `NoiseSource.below`."""
+        return uniform_below(limits, self.source)

@@ -15,6 +15,7 @@ Where rows belong to units, their contributions are bounded by weights (`dpsql.r
     by pair   where the bound is by groups: the sums of each pair of unit and group, then SUM(w·sum)
     units     COUNT(DISTINCT unit): the distinct pairs of unit and group, each counted with its unit's weight
     values    other distinct values: of each unit no more pairs of group and value than its bound, chosen by rank
+    cells     the rows of each candidate of a choice: by the group's keys and the candidate; weighted as by row
     keys      the units of each private key; what else is read is then of rows whose unit counts for their key
 """
 
@@ -27,6 +28,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Basis, Grid
+from dpsql.aggregates.choice import Candidates
 from dpsql.expressions.literals import case_when, cast, decimal_sql, named, not_null, paren
 from dpsql.plan import BasisPlan, ReleasePlan
 from dpsql.policy import Kind
@@ -47,6 +49,8 @@ from dpsql.rewrite.rows import Tables, columns_of, physical_type, ranked_keys, r
 from dpsql.rewrite.steps import halved, in_steps, index_total, none_is_zero, select_from
 from dpsql.rows import Chosen
 
+CELL = "cell"
+"""The column of the candidate, and before that of a row's cell."""
 KINDS = ("rows", "present", "index", "square")
 """The exact sums that parts are made of."""
 LOW_BITS = 63
@@ -80,7 +84,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """SQL text, the number of key columns, the terms in the order of their columns, the constants that it needs."""
+    """SQL text, the number of key columns, the terms in the order of their columns, the constants that it needs.
+
+    Where rows are counted by candidate, that is the last of the key columns.
+    """
 
     sql: str
     keys: int
@@ -113,7 +120,7 @@ def inner_queries(release: ReleasePlan, tables: Tables) -> tuple[Inner, ...]:
         text = tree.sql("duckdb", comments=False, copy=False)
         places = tree.find_all(exp.Placeholder) if "$" in text else ()
         constants = tuple(dict.fromkeys(str(place.this) for place in places))
-        found.append(Inner(text, len(builder.keys), builder.terms, builder.weighted, constants))
+        found.append(Inner(text, len(builder.names), builder.terms, builder.weighted, constants))
     return tuple(found)
 
 
@@ -143,7 +150,8 @@ class _Builder:
         self._filters = {m.identity[1]: f"when_{i}" for i, m in enumerate(filters)}
         self._conditions = {m.identity[1]: m.filter for m in filters}
         self._kept: exp.Expr | None = None
-        self._keys = [key_name(i) for i in self.keys]
+        self._candidates = bases[0].candidates
+        self.names = [key_name(i) for i in self.keys] + [CELL] * (self._candidates is not None)
 
     def query(self) -> exp.Select:
         """The whole query: limbs of the groups' sums, of the groups whose keys are declared."""
@@ -156,6 +164,8 @@ class _Builder:
             code = column(key_name(index))
             text = self._query.keys[index].domain.kind is Kind.TEXT
             columns.append(code if text else named(cast(code, "BIGINT"), key_name(index)))
+        if self._candidates is not None:
+            columns.append(named(cast(column(CELL), "BIGINT"), CELL))
         for index, term in enumerate(self.terms):
             total = column(f"sum_{index}")
             columns += _limbs(total, index) if term.is_sum or self.weighted else [total]
@@ -176,6 +186,8 @@ class _Builder:
         """The exact sums of each group."""
         if self._selects:
             return self._selected()
+        if self._candidates is not None:
+            return self._by_cell(self._candidates)
         if self._of_unit:
             return self._units()
         if self._by_unit_values:
@@ -184,11 +196,11 @@ class _Builder:
             return self._by_group(self._values(), self._sum)
         if self._bound.groups is not None:
             return self._by_pair(self._bound.groups)
-        return self._by_row() if self._keys else self._by_unit()
+        return self._by_row() if self.names else self._by_unit()
 
     def _by_group(self, select: exp.Select, total: Callable[[Term], exp.Expr]) -> exp.Select:
         """A SELECT from rows or parts of groups, with its list: keys and the total of each term."""
-        keys = [column(name) for name in self._keys]
+        keys = [column(name) for name in self.names]
         columns: list[exp.Expr] = [*keys]
         if keys:
             columns.append(named(exp.Count(this=exp.Star()), "size"))
@@ -197,13 +209,44 @@ class _Builder:
         select.set("expressions", columns)
         return select
 
-    def _by_row(self) -> exp.Select:
+    def _weighted_values(self) -> exp.Select:
+        """The values, each row joined to the weight of its unit."""
         select = self._values()
         unit = self._unit()
         read = self._read([], unit)
         weights = weights_by_unit(rows_sql(self._rows, read, self._tables), unit, self._bound.rows, self._where())
         joined_weights(select, weights)
-        carried = [*self._keys, *self._filters.values(), *(name for name, _ in self._summands.values())]
+        return select
+
+    def _by_cell(self, candidates: Candidates) -> exp.Select:
+        """How many rows with a value each group has in each candidate, or their weight.
+
+        Weights are those of all rows of a unit, whatever their values: so what one unit adds to all candidates of all
+        groups together is within its bound (PROOFS P9).
+        """
+        ((name, value),) = self._summands.values()
+        select = self._weighted_values() if self.weighted else self._values()
+        conditions: list[exp.Expr] = [not_null(column(name)), *(column(c) for c in self._filters.values())]
+        select.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
+        keys: list[exp.Expr] = [column(key) for key in self.names[:-1]]
+        index = _index(name, value)
+        weight: list[exp.Expr] = [named(gathered_weight(), WEIGHT_COLUMN)] if self.weighted else []
+        if candidates.starts:
+            select.set("expressions", [*keys, named(index, CELL), *weight])
+            index, select = _place(candidates.starts), select_from(select)
+            keys, weight = [key.copy() for key in keys], [column(WEIGHT_COLUMN)] if self.weighted else []
+        if candidates.count <= 2**16:  # the engine then knows how many groups there are at most
+            index = cast(index, "USMALLINT")
+        select.set("expressions", [*keys, named(index, CELL), *weight])
+
+        def total(term: Term) -> exp.Expr:
+            return none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))) if self.weighted else exp.Count(this=exp.Star())
+
+        return self._by_group(select_from(select), total)
+
+    def _by_row(self) -> exp.Select:
+        select = self._weighted_values()
+        carried = [*self.names, *self._filters.values(), *(name for name, _ in self._summands.values())]
         columns = [*(column(name) for name in carried), named(gathered_weight(), WEIGHT_COLUMN)]
         select.set("expressions", columns)
         return self._by_group(select_from(select), self._sum)
@@ -228,7 +271,7 @@ class _Builder:
     def _parts(self) -> exp.Select:
         """The size and the sums of each unit, or of each pair of unit and group."""
         select = self._values()
-        by = [column(UNIT_COLUMN), *(column(name) for name in self._keys)]
+        by = [column(UNIT_COLUMN), *(column(name) for name in self.names)]
         columns = [*by, named(exp.Count(this=exp.Star()), "size")]
         columns += [named(self._sum(term, weighted=False), f"sum_{i}") for i, term in enumerate(self.terms)]
         select.set("expressions", columns)
@@ -248,7 +291,7 @@ class _Builder:
         values = self._values()
         if (name := self._filters.get(term.measure.identity[1])) is not None:
             values.set("where", exp.Where(this=column(name)))
-        values.set("expressions", [column(UNIT_COLUMN), *(column(name) for name in self._keys)])
+        values.set("expressions", [column(UNIT_COLUMN), *(column(name) for name in self.names)])
         values.set("distinct", exp.Distinct())
         if not self.weighted:
             return self._by_group(select_from(values), lambda _: exp.Count(this=exp.Star()))
@@ -261,7 +304,7 @@ class _Builder:
         if self._chosen is None:  # each row is a unit of its own, with one key
             return self._by_group(self._values(), self._sum)
         pairs = select_from(ranked_keys(self._chosen, self._tables))
-        names = [named(column(key_name(i)), name) for i, name in enumerate(self._keys)]
+        names = [named(column(key_name(i)), name) for i, name in enumerate(self.names)]
         pairs.set("expressions", [*names, column(RANK)])
         self._kept = exp.LTE(this=column(RANK), expression=exp.Literal.number(self._chosen.groups))
         return self._by_group(select_from(pairs), self._sum)
@@ -275,9 +318,9 @@ class _Builder:
         if self._filters:
             conditions.append(column(self._filters.pop(next(iter(self._filters)))))
         values.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
-        values.set("expressions", [column(name) for name in (UNIT_COLUMN, *self._keys, *names)])
+        values.set("expressions", [column(name) for name in (UNIT_COLUMN, *self.names, *names)])
         values.set("distinct", exp.Distinct())
-        chosen = ranked(values, (*self._keys, *names), " ".join(self.terms[0].measure.identity))
+        chosen = ranked(values, (*self.names, *names), " ".join(self.terms[0].measure.identity))
         self._kept = exp.LTE(this=column(RANK), expression=exp.Literal.number(self._bound.rows))
         return self._by_group(select_from(chosen), self._sum)
 
@@ -370,6 +413,19 @@ def _index(name: str, value: Summand) -> exp.Expr:
     return exp.Paren(this=halved(exp.Add(this=held, expression=decimal_sql(Fraction(value.cells)))))
 
 
+def _place(starts: tuple[int, ...]) -> exp.Expr:
+    """Which of the ranges that begin at these cells a cell is in: by halving, so that few are compared for a row."""
+
+    def within(first: int, last: int) -> exp.Expr:
+        if last - first == 1:
+            return exp.Literal.number(first)
+        middle = (first + last) // 2
+        below = exp.LT(this=column(CELL), expression=exp.Literal.number(starts[middle]))
+        return case_when((below, within(first, middle)), default=within(middle, last))
+
+    return within(0, len(starts))
+
+
 def _limbs(total: exp.Expr, index: int) -> list[exp.Expr]:
     high = exp.Paren(this=exp.BitwiseRightShift(this=total, expression=exp.Literal.number(LOW_BITS)))
     low = exp.Paren(this=exp.BitwiseAnd(this=total.copy(), expression=exp.Literal.number(LOW_MASK)))
@@ -397,7 +453,7 @@ def _terms(bases: tuple[BasisPlan, ...]) -> tuple[Term, ...]:
     found: dict[tuple[object, ...], Term] = {}
     for basis in bases:
         for kind in KINDS:
-            if any(getattr(part, kind) for part in basis.parts):
+            if any(getattr(part, kind) for part in basis.parts) or (basis.candidates is not None and kind == "present"):
                 term = _term(kind, basis)
                 found.setdefault(term.identity, term)
     return tuple(sorted(found.values(), key=lambda term: term.is_sum))
@@ -405,7 +461,8 @@ def _terms(bases: tuple[BasisPlan, ...]) -> tuple[Term, ...]:
 
 def _term(kind: str, basis: BasisPlan) -> Term:
     """A basis that adds indices counts the values of the very same summand: present and index go together."""
-    on_grid = kind in ("index", "square") or (kind == "present" and any(part.index for part in basis.parts))
+    beside = basis.candidates is not None or any(part.index for part in basis.parts)
+    on_grid = kind in ("index", "square") or (kind == "present" and beside)
     return Term(kind, basis.measure, basis.grid if on_grid else None)
 
 

@@ -51,7 +51,7 @@ SCALAR_FUNCTIONS = frozenset(
     epoch epoch_ms epoch_ns epoch_us era even exp factorial floor fmod gamma gcd greatest
     greatest_common_divisor  hour if ifnull instr isfinite isinf isnan isodow isoyear 
       julian last_day lcase lcm least least_common_multiple left len
-    length  lgamma ln log log10 log2 lower ltrim make_date make_time make_timestamp microsecond
+    length  lgamma list_value ln log log10 log2 lower ltrim make_date make_time make_timestamp microsecond
     millennium millisecond minute mod month monthname multiply nextafter nullif ord pi position pow power
     prefix quarter radians regexp_extract regexp_full_match regexp_matches reverse right round round_even
     rtrim second sign signbit sin sinh sqrt starts_with strftime strip_accents strlen strpos subtract substr

@@ -206,8 +206,7 @@ UNIT_CLAUSES = (
 REFUSED = (
     ("rows of a private table", "SELECT age, income FROM people WHERE income > 300000"),
     ("a column outside of aggregates", "SELECT sex, age, COUNT(*) FROM people GROUP BY sex"),
-    ("the smallest, the largest value", "SELECT MAX(income) FROM people"),
-    ("other aggregates", "SELECT MEDIAN(income) FROM people"),
+    ("other aggregates", "SELECT MODE(educ) FROM people"),
     ("a sum without bounds", "SELECT SUM(1 / income) FROM people"),
     ("groups that aren't known beforehand", "SELECT income, COUNT(*) FROM people GROUP BY income"),
     ("`ROLLUP`, `CUBE`, `GROUPING SETS`", "SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)"),
@@ -288,6 +287,17 @@ CALLS = {
     "var_pop": (("VAR_POP({x})", "of all"),),
     "stddev": (("STDDEV({x})", "the root of VARIANCE"),),
     "stddev_pop": (("STDDEV_POP({x})", "the root of VAR_POP"),),
+    "median": (("MEDIAN({x})", "half of the values lie below"),),
+    "quantile_cont": (
+        ("QUANTILE_CONT({x}, 0.9)", "nine tenths lie below"),
+        ("PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {x})", "the same"),
+    ),
+    "quantile_disc": (
+        ("QUANTILE_DISC({x}, 0.9)", "the same, of the type of x"),
+        ("PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY {x})", "the same"),
+    ),
+    "min": (("MIN({x})", "a value below which few rows lie"),),
+    "max": (("MAX({x})", "a value above which few rows lie"),),
 }
 """How each aggregate of the product may be called, and what it gives."""
 

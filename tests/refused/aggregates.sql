@@ -1,73 +1,58 @@
 -- Aggregates that aren't answered, and arguments that can't be bounded.
 
-SELECT MIN(age) FROM people
---> 0A000 the aggregate MIN(age) isn't supported
---> hint: the smallest value is one person's value; count rows below a bound: COUNT(*) FILTER (WHERE x < 10)
---> at 11: age) FROM people
-
-SELECT MAX(income) FROM people
---> 0A000 the aggregate MAX(income) isn't supported
---> hint: the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)
---> at 11: income) FROM people
-
-SELECT MEDIAN(age) FROM people
---> 0A000 the aggregate MEDIAN(age) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
---> at 7: MEDIAN(age) FROM people
-
 SELECT MODE(city) FROM people
 --> 0A000 the aggregate MODE(city) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: MODE(city) FROM people
 
 SELECT FIRST(note) FROM people
 --> 0A000 the aggregate FIRST(note) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: FIRST(note) FROM people
 
 SELECT LAST(note) FROM people
 --> 0A000 the aggregate LAST(note) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: LAST(note) FROM people
 
 SELECT ANY_VALUE(note) FROM people
 --> 0A000 the aggregate ANY_VALUE(note) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 17: note) FROM people
 
 SELECT ARG_MAX(note, income) FROM people
 --> 0A000 the aggregate ARG_MAX(note, income) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 15: note, income) FROM people
 
 SELECT MAX_BY(note, income) FROM people
 --> 0A000 the aggregate ARG_MAX(note, income) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 14: note, income) FROM people
 
 SELECT STRING_AGG(note, ',') FROM people
 --> 0A000 the aggregate LISTAGG(note, ',') isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 18: note, ',') FROM people
 
 SELECT LISTAGG(note, ',') FROM people
 --> 0A000 the aggregate LISTAGG(note, ',') isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 15: note, ',') FROM people
 
 SELECT GROUP_CONCAT(note) FROM people
 --> 0A000 the aggregate LISTAGG(note, ',') isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 20: note) FROM people
 
 SELECT LIST(note) FROM people
 --> 0A000 the aggregate ARRAY_AGG(note) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: LIST(note) FROM people
 
 SELECT ARRAY_AGG(note) FROM people
 --> 0A000 the aggregate ARRAY_AGG(note) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: ARRAY_AGG(note) FROM people
 
 SELECT HISTOGRAM(age) FROM people
@@ -77,92 +62,72 @@ SELECT HISTOGRAM(age) FROM people
 
 SELECT APPROX_COUNT_DISTINCT(note) FROM people
 --> 0A000 the aggregate APPROX_COUNT_DISTINCT(note) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: APPROX_COUNT_DISTINCT(note) FR
-
-SELECT APPROX_QUANTILE(age, 0.5) FROM people
---> 0A000 the aggregate APPROX_QUANTILE(age, 0.5) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
---> at 23: age, 0.5) FROM people
-
-SELECT QUANTILE_CONT(age, 0.5) FROM people
---> 0A000 the aggregate QUANTILE_CONT(age, 0.5) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
---> at 21: age, 0.5) FROM people
-
-SELECT QUANTILE_DISC(age, 0.5) FROM people
---> 0A000 the aggregate QUANTILE_DISC(age, 0.5) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
---> at 21: age, 0.5) FROM people
-
-SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM people
---> 0A000 the aggregate QUANTILE_CONT(age, 0.5 ORDER BY age) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
---> at 7: PERCENTILE_CONT(0.5) WITHIN GR
 
 SELECT PRODUCT(age) FROM people
 --> 0A000 the aggregate PRODUCT(age) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: PRODUCT(age) FROM people
 
 SELECT BIT_XOR(age) FROM people
 --> 0A000 the aggregate BIT_XOR(age) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: BIT_XOR(age) FROM people
 
 SELECT BOOL_OR(vip) FROM people
 --> 0A000 the aggregate BOOL_OR(CAST(vip AS BOOLEAN)) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: BOOL_OR(vip) FROM people
 
 SELECT BOOL_AND(vip) FROM people
 --> 0A000 the aggregate BOOL_AND(CAST(vip AS BOOLEAN)) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: BOOL_AND(vip) FROM people
 
 SELECT CORR(age, income) FROM people
 --> 0A000 the aggregate CORR(age, income) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: CORR(age, income) FROM people
 
 SELECT COVAR_POP(age, income) FROM people
 --> 0A000 the aggregate COVAR_POP(age, income) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: COVAR_POP(age, income) FROM pe
 
 SELECT REGR_SLOPE(age, income) FROM people
 --> 0A000 the aggregate REGR_SLOPE(age, income) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: REGR_SLOPE(age, income) FROM p
 
 SELECT SKEWNESS(age) FROM people
 --> 0A000 the aggregate SKEWNESS(age) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: SKEWNESS(age) FROM people
 
 SELECT ENTROPY(city) FROM people
 --> 0A000 the aggregate ENTROPY(city) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: ENTROPY(city) FROM people
 
 SELECT FSUM(income) FROM people
 --> 0A000 the aggregate FSUM(income) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: FSUM(income) FROM people
 
 SELECT FAVG(income) FROM people
 --> 0A000 the aggregate FAVG(income) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: FAVG(income) FROM people
 
 SELECT KAHAN_SUM(income) FROM people
 --> 0A000 the aggregate KAHAN_SUM(income) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: KAHAN_SUM(income) FROM people
 
 SELECT SUM_NO_OVERFLOW(age) FROM people
 --> 0A000 the aggregate SUM_NO_OVERFLOW(age) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: SUM_NO_OVERFLOW(age) FROM peop
 
 SELECT SUM(age ORDER BY income) FROM people
@@ -294,3 +259,88 @@ SELECT COUNT(DISTINCT age ORDER BY age) FROM people
 --> 0A000 DISTINCT age ORDER BY age isn't on the list of expressions allowed over private rows
 --> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
 --> at 22: age ORDER BY age) FROM people
+
+SELECT MIN(note) FROM people
+--> 0A000 MIN(note) needs a number, not text
+--> hint: count instead: COUNT(note)
+--> at 11: note) FROM people
+
+SELECT MAX(vip, 3) FROM people
+--> 0A000 MAX(vip, 3) isn't supported
+--> hint: write MAX(x)
+--> at 11: vip, 3) FROM people
+
+SELECT MAX(age) OVER () FROM people
+--> 0A000 the window function MAX(age) OVER () would read private rows
+--> hint: aggregate in a subquery, then use the window function on its result
+--> at 11: age) OVER () FROM people
+
+SELECT MEDIAN(note) FROM people
+--> 0A000 MEDIAN(note) needs a number, not text
+--> hint: count instead: COUNT(note)
+--> at 14: note) FROM people
+
+SELECT MEDIAN(DISTINCT age) FROM people
+--> 0A000 MEDIAN(DISTINCT age) isn't supported
+--> hint: write MEDIAN(x), QUANTILE_CONT(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)
+--> at 7: MEDIAN(DISTINCT age) FROM peop
+
+SELECT QUANTILE_CONT(age) FROM people
+--> 0A000 QUANTILE_CONT(age) names no fraction: one number from above 0 to below 1
+--> hint: write MEDIAN(x), QUANTILE_CONT(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)
+--> at 21: age) FROM people
+
+SELECT QUANTILE_CONT(age, 0) FROM people
+--> 0A000 the fraction 0 of QUANTILE_CONT(age, 0) is not above 0 and below 1, by a millionth at least
+--> hint: write MIN(x), or a fraction such as 0.5
+--> at 26: 0) FROM people
+
+SELECT QUANTILE_DISC(age, 1.5) FROM people
+--> 0A000 the fraction 1.5 of QUANTILE_DISC(age, 1.5) is not above 0 and below 1, by a millionth at least
+--> hint: write MAX(x), or a fraction such as 0.5
+--> at 26: 1.5) FROM people
+
+SELECT QUANTILE_CONT(age, age) FROM people
+--> 0A000 QUANTILE_CONT(age, age) names no fraction: one number from above 0 to below 1
+--> hint: write MEDIAN(x), QUANTILE_CONT(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)
+--> at 21: age, age) FROM people
+
+SELECT QUANTILE_CONT(age, []) FROM people
+--> 0A000 QUANTILE_CONT(age, []) names no fraction: one number from above 0 to below 1
+--> hint: write MEDIAN(x), QUANTILE_CONT(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)
+--> at 21: age, []) FROM people
+
+SELECT QUANTILE_CONT(age, [0.5, [0.9]]) FROM people
+--> 0A000 QUANTILE_CONT(age, [0.5, [0.9]]) names no fraction: one number from above 0 to below 1
+--> hint: write MEDIAN(x), QUANTILE_CONT(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)
+--> at 21: age, [0.5, [0.9]]) FROM people
+
+SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age, income) FROM people
+--> 0A000 QUANTILE_CONT(age, 0.5 ORDER BY age, income) isn't supported
+--> hint: write MEDIAN(x), QUANTILE_CONT(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)
+--> at 7: PERCENTILE_CONT(0.5) WITHIN GR
+
+SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY note) FROM people
+--> 0A000 QUANTILE_DISC(note) needs a number, not text
+--> hint: count instead: COUNT(note)
+--> at 51: note) FROM people
+
+SELECT QUANTILE_CONT(age, 0.5 ORDER BY income) FROM people
+--> 0A000 QUANTILE_CONT(age, 0.5 ORDER BY income) isn't supported
+--> hint: write MEDIAN(x), QUANTILE_CONT(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)
+--> at 21: age, 0.5 ORDER BY income) FROM
+
+SELECT MODE() WITHIN GROUP (ORDER BY age) FROM people
+--> 0A000 the aggregate MODE( ORDER BY age) isn't supported
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
+--> at 7: MODE() WITHIN GROUP (ORDER BY
+
+SELECT MEDIAN(MEDIAN(age)) FROM people
+--> 0A000 MEDIAN(MEDIAN(age)) nests aggregates
+--> hint: aggregate in a subquery first
+--> at 7: MEDIAN(MEDIAN(age)) FROM peopl
+
+SELECT MEDIAN(1 / age) FROM people
+--> 22023 MEDIAN(1 / age) needs bounds: no bounds follow from the policy for 1 / age
+--> hint: clip it in the query: CLIP(1 / age, 0, 100), for 0 and 100 the least and the greatest value that you expect
+--> at 14: 1 / age) FROM people

@@ -74,14 +74,14 @@ SELECT COUNT(*) FROM people, UNNEST([1, 2])
 -- dialect: spark
 SELECT collect_list(note) FROM people
 --> 0A000 the aggregate ARRAY_AGG(note) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 20: note) FROM people
 
 -- dialect: spark
-SELECT percentile(age, 0.5) FROM people
---> 0A000 the aggregate QUANTILE(age, 0.5) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
---> at 18: age, 0.5) FROM people
+SELECT percentile(age, 5) FROM people
+--> 0A000 the fraction 5 of QUANTILE(age, 5) is not above 0 and below 1, by a millionth at least
+--> hint: write MAX(x), or a fraction such as 0.5
+--> at 23: 5) FROM people
 
 -- dialect: spark
 SELECT COUNT(*) FROM people LATERAL VIEW explode(array(1, 2)) AS x

@@ -184,10 +184,10 @@ SELECT COUNT(*) FROM people WHERE (SELECT TRUE)
 --> 0A000 the subquery is used as a condition but is not boolean
 --> hint: compare it with a value
 
-SELECT (SELECT MAX(age) FROM people)
---> 0A000 the aggregate MAX(age) isn't supported
---> hint: the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)
---> at 19: age) FROM people)
+SELECT (SELECT MODE(age) FROM people)
+--> 0A000 the aggregate MODE(age) isn't supported
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
+--> at 15: MODE(age) FROM people)
 
 SELECT (SELECT age FROM people LIMIT 1)
 --> 0A000 LIMIT over rows of the private table people isn't supported
@@ -199,15 +199,15 @@ SELECT COUNT(*), (SELECT note FROM people LIMIT 1) FROM people
 --> hint: aggregate first: SELECT … COUNT(*) FROM people GROUP BY …
 --> at 48: 1) FROM people
 
-SELECT COUNT(*) FROM people HAVING COUNT(*) > (SELECT MAX(age) FROM people)
---> 0A000 the aggregate MAX(age) isn't supported
---> hint: the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)
---> at 58: age) FROM people)
+SELECT COUNT(*) FROM people HAVING COUNT(*) > (SELECT MODE(age) FROM people)
+--> 0A000 the aggregate MODE(age) isn't supported
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
+--> at 54: MODE(age) FROM people)
 
-SELECT COUNT(*) FROM people ORDER BY (SELECT MAX(age) FROM people)
---> 0A000 the aggregate MAX(age) isn't supported
---> hint: the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)
---> at 49: age) FROM people)
+SELECT COUNT(*) FROM people ORDER BY (SELECT MODE(age) FROM people)
+--> 0A000 the aggregate MODE(age) isn't supported
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
+--> at 45: MODE(age) FROM people)
 
 SELECT COUNT(*) FROM people LIMIT (SELECT MAX(age) FROM people)
 --> 0A000 LIMIT (SELECT MAX(age) FROM people) isn't a whole number

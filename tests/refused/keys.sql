@@ -112,7 +112,7 @@ SELECT city, COUNT(*) FROM people GROUP BY city WITH ROLLUP
 
 SELECT city, GROUPING(city), COUNT(*) FROM people GROUP BY city
 --> 0A000 the aggregate GROUPING(city) isn't supported
---> hint: use COUNT, SUM, AVG, VARIANCE or STDDEV
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 13: GROUPING(city), COUNT(*) FROM
 
 SELECT COUNT(*) FROM people GROUP BY (city, age)

@@ -61,8 +61,8 @@ SELECT COLUMNS('a.*') FROM people
 --> at 7: COLUMNS('a.*') FROM people
 
 SELECT MAX(COLUMNS(*)) FROM people
---> 0A000 the aggregate MAX(COLUMNS(*)) isn't supported
---> hint: the largest value is one person's value; count rows above a bound: COUNT(*) FILTER (WHERE x > 90)
+--> 0A000 the function COLUMNS(*) isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
 --> at 11: COLUMNS(*)) FROM people
 
 SELECT #1 FROM people

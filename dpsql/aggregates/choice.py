@@ -1,0 +1,145 @@
+"""Aggregates whose answer is one of the values that a column may have: quantiles, the smallest and the greatest.
+
+The values lie on a public grid. Its cells, or ranges of cells, are the candidates; the private engine counts the rows
+of each, and a mechanism chooses (`dpsql.privacy.mechanisms.permute_and_flip`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from dpsql.aggregates.aggregate import Basis, Choice, Grid, Noisy, Way
+from dpsql.aggregates.sum import bounded_number
+from dpsql.expressions import Compiler, Typed, show
+from dpsql.expressions.literals import DATE, INTEGER, cast, func, literal_sql, paren
+from dpsql.expressions.numbers import unbounded_error
+from dpsql.policy import Kind
+from dpsql.privacy.mechanisms.permute_and_flip import Extreme, Quantiles
+from dpsql.valueset import ValueSet
+
+STEPS_OF_OCTAVE = 8
+"""Candidates for an extreme lie 2^(1/8), 2^(2/8), … cells from where the values are smallest: 9 % apart."""
+FEW_CELLS = 2**12
+"""Up to so many, each cell is a candidate for an extreme."""
+EVEN_CELLS = 2**14
+"""The most cells of a grid whose cells are the candidates for an extreme of dates or times."""
+TEMPORAL = {Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP"}
+
+
+def accepting(name: str) -> Callable[[Compiler, exp.Expr, Typed], Typed]:
+    """What takes an aggregate's argument: a bounded number; a date as days, a time as microseconds, since 1970."""
+
+    def accept(compiler: Compiler, node: exp.Expr, typed: Typed) -> Typed:
+        if typed.kind not in TEMPORAL:
+            return bounded_number(compiler, node, typed, name)
+        found, value = typed.set, typed.sql.copy()
+        if not found.bounds.bounded:
+            raise unbounded_error(compiler, node, f"{name}({show(node)}) needs bounds")
+        if typed.kind is Kind.DATE:
+            value = cast(exp.Paren(this=exp.Sub(this=paren(value), expression=literal_sql(0, DATE))), "BIGINT")
+        else:
+            value = func("epoch_us", value)
+        new = ValueSet(INTEGER, found.bounds, found.machine, None, Fraction(1), found.nullable, found.null_key)
+        return Typed(value, new)
+
+    return accept
+
+
+def result_type(choice: Choice, typed: Typed) -> str:
+    """The SQL type of what is chosen: that of the values; of a quantile between them, DOUBLE."""
+    if typed.kind in TEMPORAL:
+        return TEMPORAL[typed.kind]
+    whole = typed.kind in (Kind.INTEGER, Kind.BOOLEAN) and not choice.between
+    return "BIGINT" if whole else "DOUBLE"
+
+
+def way(choice: Choice, argument: Typed, sql_type: str) -> Way:
+    """How the number is computed from what was chosen."""
+    bounds = argument.set.bounds
+    lower, upper = Fraction(bounds.lower), Fraction(bounds.upper)
+
+    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+        indices = noisy[choice.name]
+        match sql_type:
+            case "DOUBLE":
+                values = float(grid.lower) + indices.astype(np.float64) * float(grid.grain)
+                return np.clip(values, float(lower), float(upper))
+            case "BIGINT":
+                whole = [_whole(int(i), grid, lower, upper) for i in indices]
+                return np.array(whole, dtype=np.int64)
+        unit = "D" if sql_type == "DATE" else "us"
+        moments = [_whole(int(i), grid, lower, upper) for i in indices]
+        return np.array(moments, dtype=np.int64).astype(f"datetime64[{unit}]")
+
+    return Way(Basis.CELLS, _variance(choice), combine, None)
+
+
+def _whole(index: int, grid: Grid, lower: Fraction, upper: Fraction) -> int:
+    return int(min(max(grid.lower + index * grid.grain, lower), upper))
+
+
+def _variance(choice: Choice) -> float:
+    """Of the rank, about, at ε = 1: the error in rank is of the scale 2D, half of it where the median is asked for."""
+    if choice.fraction is None:
+        return 8.0
+    return 2.0 * float(2 * max(choice.fraction, 1 - choice.fraction)) ** 2
+
+
+# ---------------------------------------------------------------------------------------------- candidates
+
+
+@lru_cache(maxsize=256)
+def ladder(low_steps: int, cells: int) -> tuple[int, ...]:
+    """The first cell of each range of cells that is a candidate for an extreme.
+
+    The ranges grow by a factor of 2^(1/8) with the distance from the cell whose values are the smallest: that of 0, or
+    the nearest to it.
+    """
+    origin = min(max(-low_steps, 0), cells)
+    edges = {0}
+    exponent = 0
+    while (edge := _power(exponent)) <= cells:
+        edges.add(edge)
+        exponent += 1
+    starts = {0, *(origin + edge for edge in edges), *(origin - edge + 1 for edge in edges)}
+    return tuple(sorted(start for start in starts if 0 <= start <= cells))
+
+
+def _power(exponent: int) -> int:
+    """2^(exponent/8), rounded up: exact."""
+    power = 1 << exponent
+    root = math.isqrt(math.isqrt(math.isqrt(power)))
+    return root + int(root**STEPS_OF_OCTAVE < power)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What is chosen among, and how.
+
+    starts  the first cell of each candidate, a range of cells of the grid; none: each cell is one
+    """
+
+    mechanism: Quantiles | Extreme
+    grid: Grid
+    starts: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.starts) or self.grid.cells + 1
+
+    def index(self, candidate: int) -> int:
+        """The grid index of the value that a candidate stands for: of an extreme, its range's far end."""
+        if not self.starts:
+            return candidate
+        if isinstance(self.mechanism, Extreme) and self.mechanism.smallest:
+            return self.starts[candidate]
+        return (*self.starts[1:], self.grid.cells + 1)[candidate] - 1

@@ -1,0 +1,353 @@
+"""Choosing one of many public candidates: permute-and-flip, exact; quantiles and extremes by it.
+
+**The mechanism.** Candidate i has an integer score -d_i <= 0, and of two neighbouring databases the scores of one
+candidate differ by at most D. Flip a coin for each candidate that shows heads with probability exp(-(d_i - min d) / b),
+b = 2 D / epsilon, and choose uniformly among those that showed heads. There is one: the best shows heads for certain.
+This is the mechanism of McKenna and Sheldon ("Permute-and-Flip: a new mechanism for differentially private selection",
+NeurIPS 2020), who go through the candidates in random order and take the first that shows heads: a uniform choice.
+Its expected error is never above that of the exponential mechanism, and up to a half below it.
+
+**Its privacy.** Let G_i be independent geometrics, P(G_i >= t) = exp(-t / b) for whole t >= 0: the coin of i is heads
+where G_i >= d_i - min d. Given that it does, G_i - (d_i - min d) is again such a geometric (it has no memory), the same
+for all of them. So the choice has the law of the candidate of the greatest G_i - d_i, ties broken by an order that is
+drawn beforehand without looking at the data. For any such order and any values of the others' noise, i is chosen where
+G_i >= t for a whole number t, the largest of the others' sums plus d_i, plus 1 where the order is against i. From one
+database to its neighbour t moves by at most 2 D, and P(G_i >= t + 2 D) >= exp(-2 D / b) P(G_i >= t) = exp(-epsilon)
+P(G_i >= t). So the choice is epsilon-differentially private. A unit that moves the scores by s D only, s <= 1, costs
+s epsilon: over several groups or ranges, of which a unit has weights that add up to its bound, these costs add up to
+at most epsilon, whatever each group's share. Scores must not be rounded for that: a step would cost a whole step in
+each group.
+
+**Exact.** A coin is a comparison of whole numbers with an exact geometric (`dpsql.privacy.mechanisms.laplace`). One
+geometric is drawn for each candidate, whatever the scores are.
+
+**Quantiles.** The candidates are the cells of a public grid, in each of which the rows are counted (at unit level their
+weights are added up). The quantile of the fraction q = a / b lies in cell c exactly if at most q n rows lie below,
+and at least q n do with the cell's own, n being all rows. How far c is from that, in rows, times b, is
+
+    d_c = max(0, b below - a n, a n - b (below + equal)).
+
+One row more in a cell adds one of -a, b - a, a - b, a to either difference, so D = max(a, b - a) of a row, times the
+bound of a unit's rows. (Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011,
+with the exponential mechanism.)
+
+**Several quantiles** are chosen by recursion (Kaplan, Schnapp, Stemmer, "Differentially private approximate quantiles",
+ICML 2022): the middle one first; those below it then are quantiles of the rows below, those above it of the rows above.
+A row is on one side, so that a level costs no more than one choice, and m quantiles have ceil(log2(m + 1)) levels. Many
+rows may lie in the very cell that was chosen. How many of these count as below is chosen too, of SPLITS + 1 parts of
+them, with the same scores, for SPLIT of the level's epsilon: of E rows in the cell, the part j are floor(E j / SPLITS).
+One row more in the cell is one more on one side alone (with weights, what it adds to the two sides is its weight), so
+from level to level two neighbouring databases still differ by no more than one unit's rows, in all ranges together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpsql.privacy.interval import laplace_sum_half_width
+from dpsql.privacy.mechanisms.laplace import fits_int64
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from dpsql.privacy.noise import NoiseSource
+
+    Counts = npt.NDArray[Any]
+    """Of rows or weights per cell: int64, or Python integers where some don't fit."""
+
+NAME = "permute-and-flip"
+SPLITS = 4096
+"""Parts of a cell's rows among which it is chosen how many lie below a quantile that others are looked for around."""
+SPLIT = Fraction(1, 4)
+"""The part of a level's epsilon that this choice gets."""
+FINEST = 10**6
+"""The largest denominator of a fraction: others are moved to the nearest, which is less than a millionth away."""
+CERTAINTY = Fraction(1, 20)
+"""How likely it is, at most, that nothing lies beyond an extreme."""
+INT64_MAX = 2**63 - 1
+
+
+def fits(scales: Sequence[Fraction]) -> bool:
+    """Whether the noise of each choice fits an int64."""
+    return all(map(fits_int64, scales))
+
+
+def nearest(fraction: Fraction) -> Fraction:
+    """The fraction with a denominator that scores can be multiplied by; above 0 and below 1, as it was."""
+    least = Fraction(1, FINEST)
+    return min(max(fraction.limit_denominator(FINEST), least), 1 - least)
+
+
+def choose(distances: Counts, scale: Fraction, noise: NoiseSource) -> int:
+    """The index of a candidate, by permute-and-flip: `distances` are whole numbers, the least is the best.
+
+    `scale` is 2 D / epsilon, where one unit moves each distance by at most D.
+    """
+    beyond = distances - distances.min()
+    if beyond.dtype == object:  # no geometric is above that
+        beyond = np.minimum(beyond, INT64_MAX).astype(np.int64)
+    heads = np.flatnonzero(noise.geometric(scale, beyond.size) >= beyond)
+    (chosen,) = noise.below(np.array([heads.size], dtype=np.int64))
+    return int(heads[chosen])
+
+
+def _wide(counts: Counts, factor: int) -> Counts:
+    """The counts in a type in which their sum, times the factor, doesn't overflow."""
+    if counts.dtype == object or not counts.size:
+        return counts
+    if int(counts.max()) * counts.size * 2 * factor <= INT64_MAX:
+        return counts
+    exact = counts.astype(object)
+    return counts if int(exact.sum()) * 2 * factor <= INT64_MAX else exact
+
+
+@dataclass(frozen=True, slots=True)
+class Quantiles:
+    """Several quantiles of one measure's values: of the given fractions, above 0 and below 1, in ascending order.
+
+    bound    how much all rows of a unit weigh together, in steps of the counts
+    epsilon  of all of them together
+    """
+
+    fractions: tuple[Fraction, ...]
+    bound: int
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        if not self.fractions or sorted(set(self.fractions)) != list(self.fractions) or self.bound < 1:
+            raise ValueError("quantiles have fractions in ascending order, and a bound from 1")
+        if not all(0 < f < 1 for f in self.fractions) or self.epsilon <= 0:
+            raise ValueError("fractions lie above 0 and below 1, and epsilon above 0")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of what is chosen: the fractions as text."""
+        return tuple(map(str, self.fractions))
+
+    @property
+    def loss(self) -> Fraction:
+        """The privacy loss, from the scales that choices are made with: the largest sum along a way down."""
+        return self._loss(_tree(self.fractions, self.epsilon))
+
+    def _loss(self, node: _Node | None) -> Fraction:
+        if node is None:
+            return Fraction(0)
+        moved = 2 * _sensitivity(node.fraction) * self.bound
+        own = moved / self._scale(node.fraction, node.epsilon)
+        if not node.is_leaf:
+            own += moved / self._scale(node.fraction, node.split_epsilon)
+        return own + max(self._loss(node.below), self._loss(node.above))
+
+    @property
+    def scales(self) -> tuple[Fraction, ...]:
+        """Of each choice that is made in a group: 2 D / its epsilon."""
+        return tuple(s for n in _nodes(_tree(self.fractions, self.epsilon)) for s in self._scales(n))
+
+    def _scales(self, node: _Node) -> Iterator[Fraction]:
+        yield self._scale(node.fraction, node.epsilon)
+        if not node.is_leaf:
+            yield self._scale(node.fraction, node.split_epsilon)
+
+    def _scale(self, fraction: Fraction, epsilon: Fraction) -> Fraction:
+        return 2 * _sensitivity(fraction) * self.bound / epsilon
+
+    def rank_half_width(self, fraction: Fraction, level: Fraction | float) -> float:
+        """How far from its rank a quantile is at most in `level` of all releases, about; in steps of the counts.
+
+        The error in rank of one choice has about the tail exp(-w / scale), scale = 2 D / (b epsilon) (PROOFS W1), where
+        values lie close together. Where its range ends at quantiles that were chosen before, their errors move it in
+        proportion. Where single values have many rows, with wide gaps between, it may be more: see `rank_bound`.
+        """
+        depth = len(self.fractions).bit_length()
+        lower, upper, own = ([0.0] * depth for _ in range(3))
+        for level_, node in enumerate(self._way(fraction)):
+            place = float(node.fraction)
+            own = [place * u + (1 - place) * low for low, u in zip(lower, upper, strict=True)]
+            own[level_] = float(self._scale(node.fraction, node.epsilon) / node.fraction.denominator)
+            lower, upper = (lower, own) if fraction < node.of else (own, upper)
+        return laplace_sum_half_width(own, level)
+
+    def rank_bound(self, fraction: Fraction, level: Fraction | float, cells: int) -> float:
+        """The same for any data: a choice among m candidates misses the best by no more than scale ln(m / alpha)."""
+        lower = upper = own = 0.0
+        miss = (1 - float(level)) / (2 * len(self.fractions).bit_length() - 1)  # of each choice on the way
+        for node in self._way(fraction):
+            place = float(node.fraction)
+            moved = place * upper + (1 - place) * lower
+            b = node.fraction.denominator
+            own = moved + float(self._scale(node.fraction, node.epsilon) / b) * math.log(cells / miss)
+            if not node.is_leaf:
+                end = own + float(self._scale(node.fraction, node.split_epsilon) / b) * math.log((SPLITS + 1) / miss)
+                lower, upper = (lower, end) if fraction < node.of else (end, upper)
+        return own
+
+    def _way(self, fraction: Fraction) -> Iterator[_Node]:
+        """The choices from the first one to that of a fraction."""
+        node: _Node | None = _tree(self.fractions, self.epsilon)
+        while node is not None:
+            yield node
+            if fraction == node.of:
+                return
+            node = node.below if fraction < node.of else node.above
+
+    def choose(self, counts: Counts, noise: NoiseSource) -> tuple[int, ...]:
+        """The cell of each quantile, in order, from the number of rows in each cell of one group."""
+        found: dict[Fraction, int] = {}
+        open_: list[tuple[_Node, int, Counts]] = [(_tree(self.fractions, self.epsilon), 0, counts)]
+        while open_:
+            node, first, within = open_.pop()
+            within = _wide(within, node.fraction.denominator)
+            below = np.cumsum(within) - within
+            total = int(within.sum())
+            chosen = choose(
+                _distances(below, below + within, total, node.fraction), self._scale(node.fraction, node.epsilon), noise
+            )
+            found[node.of] = first + chosen
+            if node.is_leaf:
+                continue
+            lower = self._split(int(below[chosen]), int(within[chosen]), total, node, noise)
+            if node.below is not None:
+                open_.append((node.below, first, _ending(within[: chosen + 1], -1, lower)))
+            if node.above is not None:
+                rest = int(within[chosen]) - lower
+                open_.append((node.above, first + chosen, _ending(within[chosen:], 0, rest)))
+        return tuple(found[fraction] for fraction in self.fractions)
+
+    def _split(self, below: int, equal: int, total: int, node: _Node, noise: NoiseSource) -> int:
+        """How many of a chosen cell's rows count as below its quantile."""
+        small = SPLITS * node.fraction.denominator * max(total, 1) <= INT64_MAX
+        parts = equal * np.arange(SPLITS + 1, dtype=np.int64 if small else object) // SPLITS
+        distances = _distances(below + parts, below + parts, total, node.fraction)
+        scale = self._scale(node.fraction, node.split_epsilon)
+        return int(parts[choose(distances, scale, noise)])
+
+
+def _ending(counts: Counts, place: int, value: int) -> Counts:
+    """A copy with another count at one end."""
+    counts = counts.copy()
+    counts[place] = value
+    return counts
+
+
+def _distances(below: Counts, through: Counts, total: int, fraction: Fraction) -> Counts:
+    """How far from the quantile each candidate is, below which and up to which so many of all rows lie."""
+    a, b = fraction.as_integer_ratio()
+    found: Counts = np.maximum(np.maximum(b * below - a * total, a * total - b * through), 0)
+    return found
+
+
+def _sensitivity(fraction: Fraction) -> int:
+    """D for one row: see the module."""
+    a, b = fraction.as_integer_ratio()
+    return max(a, b - a)
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """One choice of the recursion.
+
+    of        the fraction of all rows that it is the quantile of
+    fraction  the fraction of the rows in its range
+    epsilon   of the choice; where others follow, `split_epsilon` of the choice of how its cell's rows are shared
+    """
+
+    of: Fraction
+    fraction: Fraction
+    epsilon: Fraction
+    split_epsilon: Fraction
+    below: _Node | None
+    above: _Node | None
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.below is None and self.above is None
+
+
+def _tree(
+    fractions: Sequence[Fraction], epsilon: Fraction, start: Fraction = Fraction(0), end: Fraction = Fraction(1)
+) -> _Node:
+    """The choices that give these quantiles, of the rows between the fractions `start` and `end` of all.
+
+    Each way down has `epsilon` together; what is chosen last on its way has all that is left of it.
+    """
+    middle = len(fractions) // 2
+    of, levels = fractions[middle], len(fractions).bit_length()
+    lower, upper = fractions[:middle], fractions[middle + 1 :]
+    share = epsilon / levels
+    left = epsilon - share
+    own = share * (1 - SPLIT) if lower or upper else share
+    return _Node(
+        of,
+        nearest((of - start) / (end - start)),
+        own,
+        share - own,
+        _tree(lower, left, start, of) if lower else None,
+        _tree(upper, left, of, end) if upper else None,
+    )
+
+
+def _nodes(node: _Node) -> Iterator[_Node]:
+    yield node
+    for child in (node.below, node.above):
+        if child is not None:
+            yield from _nodes(child)
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The smallest or the greatest of the values, nearly: a value beyond which about `rows` rows lie.
+
+    The extreme itself is one row's value. Of candidates t with `beyond` rows less than t (or greater), the score is
+    -|beyond - r|, of which one unit moves each by at most its bound: D = bound. A candidate whose score is s below the
+    best is chosen with a probability of at most exp(-s / b), so with r = b ln(m / p) those beyond all rows, s = r, are
+    chosen with the probability p at most, all m of them together: bounds that are much too wide don't show.
+
+    smallest  whether it is the smallest
+    cells     how many candidates there are
+    bound, epsilon  as of `Quantiles`
+    """
+
+    smallest: bool
+    cells: int
+    bound: int
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        if self.cells < 1 or self.bound < 1 or self.epsilon <= 0:
+            raise ValueError("an extreme has candidates, a bound from 1, and epsilon above 0")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("smallest" if self.smallest else "greatest",)
+
+    @property
+    def loss(self) -> Fraction:
+        return 2 * self.bound / self.scale
+
+    @property
+    def scales(self) -> tuple[Fraction, ...]:
+        return (self.scale,)
+
+    @property
+    def scale(self) -> Fraction:
+        return 2 * self.bound / self.epsilon
+
+    @property
+    def beyond(self) -> int:
+        """r: about how many rows lie beyond, in steps of the counts."""
+        return math.ceil(float(self.scale) * math.log(self.cells / float(CERTAINTY)))
+
+    def choose(self, counts: Counts, noise: NoiseSource) -> tuple[int, ...]:
+        """The cell beyond which about so many rows lie, from the number of rows in each cell of one group."""
+        if self.smallest:
+            counts = counts[::-1]
+        counts = _wide(counts, 1)
+        beyond = int(counts.sum()) - np.cumsum(counts)
+        chosen = choose(np.abs(beyond - self.beyond), self.scale, noise)
+        return (counts.size - 1 - chosen if self.smallest else chosen,)
