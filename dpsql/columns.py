@@ -23,8 +23,8 @@ from dpsql.release import Code, NoisyRows, narrowest
 from dpsql.result import LEVEL
 
 Column = npt.NDArray[Any]
-_DTYPES = {"BIGINT": "int64", "DOUBLE": "float64", "DATE": "datetime64[D]", "TIMESTAMP": "datetime64[us]"}
-"""Of numbers, and of dates and times that are chosen, by their SQL types."""
+_DTYPES = {"BIGINT": "int64", "DOUBLE": "float64", "DATE": "datetime64[us]", "TIMESTAMP": "datetime64[us]"}
+"""Of numbers, and of dates and times that are chosen, by their SQL types: the scratch engine reads no other dates."""
 
 
 @dataclass(frozen=True, slots=True)

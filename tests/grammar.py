@@ -130,7 +130,11 @@ KEYS = (
 )  # fmt: skip
 
 PRODUCTIONS = TEMPLATES
-AGGREGATES = tuple(name.upper() for name in aggregates.found())
+CHOICES = {
+    "median": "{}", "quantile_cont": "{}, 0.9", "quantile_disc": "{}, [0.25, 0.75]", "min": "{}", "max": "DISTINCT {}",
+}  # fmt: skip
+"""What is answered by one of the values, with what stands in its brackets."""
+AGGREGATES = tuple(name.upper() for name in aggregates.found() if name not in CHOICES)
 
 
 def expression(random: Random, kind: str, depth: int) -> str:
@@ -142,14 +146,14 @@ def fill(random: Random, template: str, depth: int) -> str:
     return Expressions(random, LEAVES).fill(template, depth)
 
 
-def statement(random: Random, *, tails: bool = True) -> Statement:
-    """A random statement; most are accepted."""
+def statement(random: Random, *, tails: bool = True, choices: bool = True) -> Statement:
+    """A random statement; most are accepted. With `choices` it may ask for quantiles, the smallest and the greatest."""
     depth = random.choice((0, 1, 1, 2, 2, 3))
     keys = tuple(random.sample(KEYS, random.choice((0, 0, 1, 1, 1, 2))))
     if len(keys) == 1 and random.random() < 0.2:
         keys = (expression(random, "bool", depth),)
     shared = expression(random, "num", depth)
-    calls = tuple(_aggregate(random, depth, shared) for _ in range(random.choice((1, 1, 2, 3))))
+    calls = tuple(_aggregate(random, depth, shared, choices) for _ in range(random.choice((1, 1, 2, 3))))
     where = expression(random, "bool", depth) if random.random() < 0.5 else None
     source, start = "t", ""
     if random.random() < 0.3:
@@ -161,7 +165,7 @@ def statement(random: Random, *, tails: bool = True) -> Statement:
     return Statement(keys, calls, where, source, start, tail)
 
 
-def _aggregate(random: Random, depth: int, shared: str) -> Aggregate:
+def _aggregate(random: Random, depth: int, shared: str, choices: bool) -> Aggregate:
     condition = expression(random, "bool", depth) if random.random() < 0.25 else None
     function = random.choice(("COUNT", "SUM", "AVG", "COUNT", "SUM", *AGGREGATES))
     distinct = random.random() < 0.2
@@ -173,6 +177,11 @@ def _aggregate(random: Random, depth: int, shared: str) -> Aggregate:
         argument = (
             f"LEAST(GREATEST({argument}, {random.choice(('0', '-2.5', '100'))}), {random.choice(('110', '1e6'))})"
         )
+    if choices and random.random() < 0.2:
+        function, written = random.choice(list(CHOICES.items()))
+        dates = random.random() < 0.2
+        argument = written.format(expression(random, random.choice(("date", "ts")), depth) if dates else argument)
+        return Aggregate(function.upper(), argument, condition)
     return Aggregate(function, argument, condition, distinct)
 
 

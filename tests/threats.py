@@ -88,9 +88,10 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
     "B19": (f"{_HERE}test_distinct_values_of_a_victim_with_many",
             f"{_UNITS}test_distinct_values_of_a_unit_are_capped_over_all_groups"),
     "B20": ("tests/test_refused.py::test_every_other_aggregate_is_refused",),
-    "B21": (f"{_REFUSED}aggregates.sql: SELECT MAX(income) FROM people",),
+    "B21": ("tests/test_quantiles.py::test_no_row_changes_the_law_of_a_choice_by_more_than_epsilon",
+            "tests/test_quantiles.py::test_extremes_leave_about_so_many_rows_beyond"),
     "B22": (f"{_REFUSED}aggregates.sql: SELECT SUM(age ORDER BY income) FROM people",
-            f"{_REFUSED}aggregates.sql: SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) FROM people",
+            f"{_REFUSED}aggregates.sql: SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age, income) FROM people",
             f"{_UNITS}test_no_unit_moves_more_than_its_bound"),
     "B23": (f"{_REFUSED}joins.sql: SELECT COUNT(*) FROM (SELECT age FROM people "
             "QUALIFY ROW_NUMBER() OVER (ORDER BY age) < 3) AS q",
@@ -178,7 +179,7 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
     "E11": (f"{_REFUSED}rows.sql: SELECT age FROM people",
             f"{_REFUSED}rows.sql: SELECT note, COUNT(*) FROM people GROUP BY ALL"),
     "E12": (*(f"{_REFUSED}joins.sql: {sql}" for sql in (
-        "SELECT (SELECT MAX(age) FROM people)", "SELECT COUNT(*) FROM people ORDER BY (SELECT MAX(age) FROM people)",
+        "SELECT (SELECT MODE(age) FROM people)", "SELECT COUNT(*) FROM people ORDER BY (SELECT MAX(age) FROM people)",
         "SELECT COUNT(*) FROM people HAVING COUNT(*) > (SELECT MAX(age) FROM people)",
         "SELECT COUNT(*) FROM people LIMIT (SELECT MAX(age) FROM people)")),
             f"{_UNITS}test_everything_is_charged_before_the_first_number_is_known"),
@@ -325,10 +326,9 @@ COUNTEREXAMPLES: Mapping[str, tuple[str, ...]] = {
     "P8": (f"{_ANSWERS}test_another_question_is_charged",
            f"{_ANSWERS}test_another_policy_or_version_of_the_data_is_another_question",
            f"{_ANSWERS}test_eight_processes_ask_the_same_at_once"),
-    # no quantiles yet: they are refused, and weights are those of the whole relation, not of a group
-    "P9": (f"{_UNITS}test_the_declared_sensitivity_is_reached",
-           f"{_REFUSED}aggregates.sql: SELECT MEDIAN(age) FROM people",
-           f"{_REFUSED}aggregates.sql: SELECT QUANTILE_CONT(age, 0.5) FROM people"),
+    "P9": ("tests/test_quantiles.py::test_a_units_weights_in_several_groups_cost_epsilon_together",
+           "tests/test_quantiles.py::test_no_row_changes_the_law_of_several_quantiles_by_more_than_epsilon",
+           f"{_UNITS}test_no_unit_moves_more_than_its_bound"),
     "P10": (f"{_UNITS}test_distinct_values_of_a_unit_are_capped_over_all_groups",
             f"{_PROOFS}test_other_distinct_values_are_another_release"),
     "P11": (f"{_UNITS}test_distinct_values_of_a_unit_are_capped_over_all_groups",
@@ -368,11 +368,11 @@ COUNTEREXAMPLES: Mapping[str, tuple[str, ...]] = {
             f"{_UNITS}test_rows_that_belong_to_nobody_are_dropped"),
     "A11": (f"{_ANSWERS}test_another_policy_or_version_of_the_data_is_another_question",
             f"{_ANSWERS}test_the_owner_s_version_of_the_data"),
-    # no exponential mechanism yet: keys are selected each by itself, and come in their own order
-    "A12": (f"{_REFUSED}aggregates.sql: SELECT MEDIAN(age) FROM people",
+    "A12": ("tests/test_quantiles.py::test_the_choice_has_the_law_of_permute_and_flip",
+            "tests/test_quantiles.py::test_no_row_changes_the_law_of_a_choice_by_more_than_epsilon",
             f"{_PROOFS}test_the_order_of_rows_does_not_show_in_that_of_private_keys"),
     "A13": (f"{_HERE}test_released_sums_lie_on_the_grid_of_the_plan", f"{_UNITS}test_no_units_total_overflows",
             f"{_HERE}test_noise_at_a_millionth_has_its_scale"),
     "W6": (f"{_UNITS}test_a_unit_over_the_bound_is_counted_with_the_last_key",),
 }  # fmt: skip
-"""W1 to W5 are of what isn't there: quantiles, sums by roll-up, projections, centring, targets of other mechanisms."""
+"""W2 to W5 are of what isn't there, or no matter of soundness: sums by roll-up, projections, centring, targets."""

@@ -78,7 +78,7 @@ def way(choice: Choice, argument: Typed, sql_type: str) -> Way:
                 return np.array(whole, dtype=np.int64)
         unit = "D" if sql_type == "DATE" else "us"
         moments = [_whole(int(i), grid, lower, upper) for i in indices]
-        return np.array(moments, dtype=np.int64).astype(f"datetime64[{unit}]")
+        return np.array(moments, dtype=np.int64).astype(f"datetime64[{unit}]").astype("datetime64[us]")
 
     return Way(Basis.CELLS, _variance(choice), combine, None)
 

@@ -489,7 +489,9 @@ class ReleaseBuilder:
     def _call_column(self, node: exp.Expr) -> exp.Expr:
         if (several := aggregates.each_of(node)) is not None:
             return func("list_value", *(self._call_column(one) for one in several))
-        return exp.column(number_name(self._call_number(node)), quoted=True)
+        number = self._call_number(node)
+        column = exp.column(number_name(number), quoted=True)
+        return cast(column, "DATE") if self.calls[number].sql_type == "DATE" else column
 
     def _call_number(self, node: exp.Expr) -> int:
         """The number of an aggregate call among the distinct ones of this SELECT."""

@@ -59,6 +59,8 @@ _CLIPS = (
 _OTHER_NAMES = ("VAR_SAMP", "STDDEV_SAMP", "MEAN", "VAR", "STD", "COUNTIF", "COUNT_STAR")
 NAMES = (*(name.upper() for name in aggregates.found()), *_OTHER_NAMES)
 """Aggregates as analysts call them."""
+_FRACTIONS = {"MEDIAN": "", "QUANTILE_CONT": ", 0.9", "QUANTILE_DISC": ", [0.25, 0.75]"}
+"""What stands behind the argument of quantiles, which aren't asked for of distinct values."""
 _CALLS = tuple((name, how) for name in (*["COUNT"] * 5, "SUM", "AVG", *NAMES) for how in ("", "", "DISTINCT", "FILTER"))
 _PLAIN_CALLS = tuple((name, how) for name in ("COUNT", "SUM", "AVG", "COUNT") for how in ("", "", "DISTINCT", "FILTER"))
 _SUMS = tuple(template for kind in ("int", "dbl", "dec") for template in TEMPLATES[kind])
@@ -169,8 +171,8 @@ class Statements:
         yield f"SELECT COUNT(*) FROM {read}"
         for column in numbers:
             name = relations.written(column.name)
-            for call in (f"SUM({name})", f"AVG({name})", f"COUNT({name})", f"VARIANCE({name})"):
-                yield f"SELECT {call} FROM {read}"
+            for call in ("SUM", "AVG", "COUNT", "VARIANCE", "MEDIAN", "MAX"):
+                yield f"SELECT {call}({name}) FROM {read}"
         for key in declared.columns.values():
             if key.keys is not None or key.type.kind is Kind.BOOLEAN:
                 name = relations.written(key.name)
@@ -216,6 +218,8 @@ class Statements:
         name, how = relations.pick(_PLAIN_CALLS if self.plain else _CALLS)
         argument = self._argument(relations, rows, name, distinct=how == "DISTINCT")
         condition = relations.condition(rows, 0) if how == "FILTER" else None
+        if name in _FRACTIONS:
+            return Aggregate(name, f"{argument}{_FRACTIONS[name]}", condition)
         return Aggregate(name, argument, condition, how == "DISTINCT" and bool(argument))
 
     def _argument(self, relations: Relations, rows: Scope, name: str, *, distinct: bool) -> str | None:

@@ -69,6 +69,33 @@ PLANTED = (
         "test_cube.py::test_of_all_words_those_that_are_given_are_each_point_of_the_cube_once",
     ),
     _planted(
+        "A4", "a choice as if the scores moved one way alone", "privacy/mechanisms/permute_and_flip.py",
+        "return 2 * _sensitivity(fraction) * self.bound / epsilon",
+        "return _sensitivity(fraction) * self.bound / epsilon",
+        "test_quantiles.py::test_no_row_changes_the_law_of_a_choice_by_more_than_epsilon",
+    ),
+    _planted(
+        "B5", "a quantile as if it were the median", "privacy/mechanisms/permute_and_flip.py",
+        "return max(a, b - a)", "return min(a, b - a)",
+        "test_quantiles.py::test_no_row_changes_the_law_of_a_choice_by_more_than_epsilon",
+    ),
+    _planted(
+        "B9", "each level of a recursion has all of ε", "privacy/mechanisms/permute_and_flip.py",
+        "left = epsilon - share", "left = epsilon",
+        "test_quantiles.py::test_each_way_down_has_all_of_epsilon",
+    ),
+    _planted(
+        "B9", "how a cell's rows are shared costs nothing", "privacy/mechanisms/permute_and_flip.py",
+        "own = share * (1 - SPLIT) if lower or upper else share", "own = share",
+        "test_quantiles.py::test_each_way_down_has_all_of_epsilon",
+    ),
+    _planted(
+        "B15", "rows are counted by cell without their weights", "rewrite/inner.py",
+        "return none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))) if self.weighted else exp.Count(this=exp.Star())",
+        "return exp.Mul(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(2**20))",
+        "test_units.py::test_no_unit_moves_more_than_its_bound",
+    ),
+    _planted(
         "A3", "values are cut off to the grid, not rounded", "privacy/mechanism.py",
         "return below.astype(np.int64) + (numbers - below >= 0.5)", "return below.astype(np.int64)",
         "test_mechanism.py::test_rounding_is_half_up",
