@@ -179,8 +179,8 @@ ANSWERED: Mapping[str, tuple[str, ...]] = {
     "E11": (f"{_REFUSED}rows.sql: SELECT age FROM people",
             f"{_REFUSED}rows.sql: SELECT note, COUNT(*) FROM people GROUP BY ALL"),
     "E12": (*(f"{_REFUSED}joins.sql: {sql}" for sql in (
-        "SELECT (SELECT MODE(age) FROM people)", "SELECT COUNT(*) FROM people ORDER BY (SELECT MAX(age) FROM people)",
-        "SELECT COUNT(*) FROM people HAVING COUNT(*) > (SELECT MAX(age) FROM people)",
+        "SELECT (SELECT MODE(age) FROM people)", "SELECT COUNT(*) FROM people ORDER BY (SELECT MODE(age) FROM people)",
+        "SELECT COUNT(*) FROM people HAVING COUNT(*) > (SELECT MODE(age) FROM people)",
         "SELECT COUNT(*) FROM people LIMIT (SELECT MAX(age) FROM people)")),
             f"{_UNITS}test_everything_is_charged_before_the_first_number_is_known"),
     "E13": (f"{_PROOFS}test_no_row_decides_for_other_units",
