@@ -475,7 +475,7 @@ def _bound(query: ReleaseQuery, measure: Measure, basis: Basis) -> ContributionB
     return bound
 
 
-MOST_CELLS = 2**21
+MOST_CELLS = 2**19
 """Of the grids of all groups together, where values are chosen: noise is drawn for each of them."""
 LEAST_CELLS = 2**12
 """Of each group, if its values allow, however many groups there are."""

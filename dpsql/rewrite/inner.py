@@ -172,6 +172,8 @@ class _Builder:
         outside.set("expressions", columns)
         keys = [(index, self._query.keys[index]) for index in self.keys]
         declared = [_declared(key, column(key_name(i))) for i, key in keys if not key.domain.private]
+        if self._candidates is not None:  # rows without a value: a group of its own costs less than a filter before it
+            declared.append(not_null(column(CELL)))
         if self._selects:
             outside.set("where", exp.Where(this=exp.GT(this=column("sum_0"), expression=exp.Literal.number(0))))
         elif declared:
@@ -226,8 +228,11 @@ class _Builder:
         """
         ((name, value),) = self._summands.values()
         select = self._weighted_values() if self.weighted else self._values()
-        conditions: list[exp.Expr] = [not_null(column(name)), *(column(c) for c in self._filters.values())]
-        select.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
+        conditions: list[exp.Expr] = [column(condition) for condition in self._filters.values()]
+        if candidates.starts:  # comparisons would take NULL for something large
+            conditions.append(not_null(column(name)))
+        if conditions:
+            select.set("where", exp.Where(this=exp.and_(*conditions, copy=False)))
         keys: list[exp.Expr] = [column(key) for key in self.names[:-1]]
         index = _index(name, value)
         weight: list[exp.Expr] = [named(gathered_weight(), WEIGHT_COLUMN)] if self.weighted else []
