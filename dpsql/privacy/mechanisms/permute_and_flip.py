@@ -351,3 +351,83 @@ class Extreme:
         beyond = int(counts.sum()) - np.cumsum(counts)
         chosen = choose(np.abs(beyond - self.beyond), self.scale, noise)
         return (counts.size - 1 - chosen if self.smallest else chosen,)
+
+
+ENDS = 4096
+"""Candidates for an end of an interval, at most: the more there are, the wider it must be to hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileEnd:
+    """An end of an interval that holds the exact quantile, in at least `level` of all releases, whatever the data.
+
+    The lower end is a quantile as well, of a rank that is s rows less than that of the one in question (Drechsler et
+    al., "Nonparametric differentially private confidence intervals for the median", 2022, aim the ends likewise). A
+    candidate that lies above the exact quantile has all rows below it that the quantile has, so its distance is
+    b s at least. The best has the distance 0: it is the candidate in which the rank lies, or, where less than s rows lie
+    below the quantile, the end of the bounds, which is a candidate of its own. So each of the m candidates that are too
+    high is chosen with a probability of at most exp(-b s / scale), and all of them together with (1 - level) / 2 for
+    b s = scale ln(2 m / (1 - level)). The upper end is its mirror image.
+
+    cells  of the grid; ranges of them are the candidates, each of which stands for its outer end
+    """
+
+    fraction: Fraction
+    upper: bool
+    level: Fraction
+    cells: int
+    bound: int
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        if not (0 < self.fraction < 1 and 0 < self.level < 1) or self.cells < 1 or self.bound < 1 or self.epsilon <= 0:
+            raise ValueError("an end has a fraction and a level below 1, cells, a bound from 1, and epsilon above 0")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (end_name(self.fraction, self.upper, self.level),)
+
+    @property
+    def loss(self) -> Fraction:
+        return 2 * _sensitivity(self.fraction) * self.bound / self.scale
+
+    @property
+    def scales(self) -> tuple[Fraction, ...]:
+        return (self.scale,)
+
+    @property
+    def scale(self) -> Fraction:
+        return 2 * _sensitivity(self.fraction) * self.bound / self.epsilon
+
+    @property
+    def width(self) -> int:
+        """How many cells make a candidate."""
+        return -(-(self.cells + 1) // ENDS)
+
+    @property
+    def shift(self) -> int:
+        """b s: see above."""
+        candidates = -(-(self.cells + 1) // self.width) + 1
+        return math.ceil(float(self.scale) * math.log(2 * candidates / float(1 - self.level)))
+
+    def choose(self, counts: Counts, noise: NoiseSource) -> tuple[int, ...]:
+        """The cell of the end; one that lies outside of the grid stands for the end of the bounds."""
+        if self.upper:
+            counts = counts[::-1]
+        a, b = self.fraction.as_integer_ratio()
+        a = b - a if self.upper else a  # seen from above
+        within = _wide(np.add.reduceat(counts, np.arange(0, counts.size, self.width)), b)
+        below, total = np.cumsum(within) - within, int(within.sum())
+        rank = a * total - self.shift
+        distances = np.concatenate((
+            np.array([max(0, rank)], dtype=within.dtype),
+            np.maximum(np.maximum(b * below - rank, rank - b * (below + within)), 0),
+        ))  # fmt: skip
+        chosen = choose(distances, self.scale, noise)
+        cell = (chosen - 1) * self.width if chosen else -1
+        return (counts.size - 1 - cell if self.upper else cell,)
+
+
+def end_name(fraction: Fraction, upper: bool, level: Fraction | float) -> str:
+    """Of an end, among what is chosen for a measure."""
+    return f"{fraction} {'high' if upper else 'low'} {float(level)!r}"
