@@ -234,7 +234,7 @@ def test_an_answer_that_was_paid_for_is_not_lost(config: str, capsys: pytest.Cap
     [
         (["SELEC 1"], 1, "error 42601"),
         (["SELECT age FROM people"], 1, "error 42501"),
-        (["SELECT MAX(age) FROM people"], 1, "error 0A000"),
+        (["SELECT MODE(age) FROM people"], 1, "error 0A000"),
         (["SELECT x FROM people"], 1, "error 42703"),
         (["SELECT COUNT(*) FROM nowhere"], 1, "error 42P01"),
         ([COUNT, "--epsilon", "zero"], 1, "error 22P02"),

@@ -364,9 +364,9 @@ class QuantileEnd:
     The lower end is a quantile as well, of a rank that is s rows less than that of the one in question (Drechsler et
     al., "Nonparametric differentially private confidence intervals for the median", 2022, aim the ends likewise). A
     candidate that lies above the exact quantile has all rows below it that the quantile has, so its distance is
-    b s at least. The best has the distance 0: it is the candidate in which the rank lies, or, where less than s rows lie
-    below the quantile, the end of the bounds, which is a candidate of its own. So each of the m candidates that are too
-    high is chosen with a probability of at most exp(-b s / scale), and all of them together with (1 - level) / 2 for
+    b s at least. The best has the distance 0: it is the candidate in which the rank lies, or, where fewer than s rows
+    lie below the quantile, the end of the bounds, which is a candidate of its own. So each of the m candidates that are
+    too high is chosen with a probability of at most exp(-b s / scale), and all of them together with (1 - level) / 2 for
     b s = scale ln(2 m / (1 - level)). The upper end is its mirror image.
 
     cells  of the grid; ranges of them are the candidates, each of which stands for its outer end
