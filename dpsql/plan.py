@@ -361,6 +361,7 @@ def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Fa
             terms = 1 if source.rows is None else round(source.rows.variance / 2)
             numbers[id(call)] = NumberPlan(call, source.basis + len(bases), source.way, count, terms)
         bases += _basis_plans(query, layout, share, 1 + max((b.block for b in bases), default=-1))
+    _check_draws(query, bases)
     listed = tuple(numbers.get(id(call)) or NumberPlan(call, 0, UNIT_WAY) for call in query.calls)
     _check_intervals(query, listed)
     return ReleasePlan(query, tuple(bases), listed, epsilon, selection)
@@ -398,6 +399,26 @@ def _check_size(query: ReleaseQuery) -> None:
             f"{len(query.calls)} aggregates and {len(query.intervals)} intervals for {query.cells} groups make too "
             f"many numbers (over {MAX_NUMBERS})",
             hint="group by fewer or coarser keys, or ask for fewer aggregates",
+        )
+
+
+MAX_DRAWS = 2**28
+"""Geometrics that the choices of a release draw: some ten seconds."""
+LEAST_DRAWS = 2**9
+"""A choice takes as long as so many, however few candidates it has."""
+
+
+def draws_of_group(bases: Iterable[BasisPlan]) -> int:
+    """How many geometrics the choices in one group draw, at most."""
+    choosing = (basis.candidates for basis in bases if basis.candidates is not None)
+    return sum(len(c.mechanism.scales) * max(c.count, LEAST_DRAWS) for c in choosing)
+
+
+def _check_draws(query: ReleaseQuery, bases: Sequence[BasisPlan]) -> None:
+    if query.cells * draws_of_group(bases) > MAX_DRAWS:
+        raise UnsupportedQuery(
+            f"quantiles, MIN and MAX in {query.cells} groups take too long",
+            hint="group by fewer or coarser keys, or ask for fewer of them",
         )
 
 

@@ -13,7 +13,7 @@ from dpsql.aggregates.aggregate import INT64_MAX, Integers
 from dpsql.aggregates.numbers import largest
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
 from dpsql.errors import EngineError
-from dpsql.plan import MAX_NUMBERS, BasisPlan, ReleasePlan
+from dpsql.plan import MAX_DRAWS, MAX_NUMBERS, BasisPlan, ReleasePlan, draws_of_group
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.noise import NoiseSource
 from dpsql.privacy.sensitivity import Part
@@ -58,7 +58,7 @@ def release(exact: tuple[ExactRows, ...], plan: ReleasePlan, inner: tuple[Inner,
         selected, counts_of_units = _select(rows, plan.selection, noise)
         noisy[0] = {"units": counts_of_units}
     cells = plan.query.cells * (1 if selected is None else len(selected))
-    if cells * max(1, len(plan.numbers)) > MAX_NUMBERS:
+    if cells * max(1, len(plan.numbers)) > MAX_NUMBERS or cells * draws_of_group(plan.bases) > MAX_DRAWS:
         raise EngineError(
             "the query has too many groups", hint="ask for keys that more units have, or fewer aggregates"
         )

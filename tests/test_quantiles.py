@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dpsql.aggregates.choice import ladder
+from dpsql.errors import UnsupportedQuery
 from dpsql.privacy.mechanisms import permute_and_flip
 from dpsql.privacy.mechanisms.permute_and_flip import Extreme, Quantiles, choose, nearest
 from dpsql.privacy.noise import SystemNoise
@@ -342,7 +343,7 @@ def test_values_beyond_many_cells_are_counted_in_their_ranges() -> None:
 def test_many_groups_have_fewer_cells() -> None:
     policy = make_policy(
         "  t: {source: t.parquet, unit: row, columns: {v: {type: integer, bounds: [0, 400000]}, x: {type: double, "
-        "bounds: [0, 1]}, k: {type: integer, bounds: [1, 20]}, m: {type: integer, bounds: [1, 90000]}}}\n"
+        "bounds: [0, 1]}, k: {type: integer, bounds: [1, 20]}, m: {type: integer, bounds: [1, 60000]}}}\n"
     )
     made = bench(policy, {"t": {"v": "BIGINT", "x": "DOUBLE", "k": "INTEGER", "m": "INTEGER"}}, ZeroNoise())
 
@@ -353,6 +354,17 @@ def test_many_groups_have_fewer_cells() -> None:
     assert cells("SELECT k, MEDIAN(v) FROM t GROUP BY k") == 25_000
     assert cells("SELECT m, MEDIAN(v) FROM t GROUP BY m") == 3_125
     assert 2**14 < cells("SELECT MEDIAN(x) FROM t") <= 2**16 - 1
+
+
+def test_what_would_take_minutes_is_refused() -> None:
+    columns = "{v: {type: integer, bounds: [0, 400000]}, a: {type: integer, bounds: [0, 9]}, k: {type: integer, " \
+        "bounds: [1, 400000]}}"  # fmt: skip
+    policy = make_policy(f"  t: {{source: t.parquet, unit: row, columns: {columns}}}\n")
+    made = bench(policy, {"t": {"v": "BIGINT", "a": "INTEGER", "k": "INTEGER"}}, ZeroNoise())
+    made.session.plan("SELECT k, MEDIAN(a) FROM t WHERE k < 400000 GROUP BY k", epsilon=1)
+    for sql in ("SELECT k, MEDIAN(v) FROM t GROUP BY k", "SELECT k, MEDIAN(a), MIN(a) FROM t GROUP BY k"):
+        with pytest.raises(UnsupportedQuery, match=r"in 400000 groups take too long"):
+            made.session.plan(sql, epsilon=1)
 
 
 def test_an_epsilon_too_small_for_the_noise_is_refused() -> None:

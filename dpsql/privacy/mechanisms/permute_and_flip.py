@@ -366,8 +366,8 @@ class QuantileEnd:
     candidate that lies above the exact quantile has all rows below it that the quantile has, so its distance is
     b s at least. The best has the distance 0: it is the candidate in which the rank lies, or, where fewer than s rows
     lie below the quantile, the end of the bounds, which is a candidate of its own. So each of the m candidates that are
-    too high is chosen with a probability of at most exp(-b s / scale), and all of them together with (1 - level) / 2 for
-    b s = scale ln(2 m / (1 - level)). The upper end is its mirror image.
+    too high is chosen with a probability of exp(-b s / scale) at most, and all of them together with (1 - level) / 2
+    for b s = scale ln(2 m / (1 - level)). The upper end is its mirror image.
 
     cells  of the grid; ranges of them are the candidates, each of which stands for its outer end
     """
