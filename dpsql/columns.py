@@ -68,6 +68,8 @@ def released(
 def _parts(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Noisy:
     """The noisy sums that a number is computed from: of its basis, and the count of another where it has none."""
     own = sums[number.basis]
+    if number.ends:
+        return {name: chosen for basis in (number.basis, *number.ends) for name, chosen in sums[basis].items()}
     if number.count is None:
         return own
     return {**own, "count": shared_count(sums[number.count], plan.bases[number.count].grid)}

@@ -47,6 +47,7 @@ class ReleaseOptions:
     selection_epsilon  of the selection
     strategy           how groups are to be selected
     weights            by how much an error of the columns of these names counts
+    quantile_intervals  whether the ends of quantiles' intervals are chosen too, for part of the ε
     """
 
     epsilon: Fraction | None
@@ -59,6 +60,7 @@ class ReleaseOptions:
     selection_epsilon: Fraction | None = None
     strategy: str | None = None
     weights: tuple[tuple[str, Fraction], ...] = ()
+    quantile_intervals: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,8 @@ def _clause(tokens: list[Token], i: int, position: int) -> tuple[ReleaseOptions,
     assert strategy is None or isinstance(strategy, str)
     weights = read.get("weights") or ()
     assert isinstance(weights, tuple)
-    return ReleaseOptions(epsilon, column, position, rows, groups, delta, units, selection, strategy, weights), i
+    ends = read.get("quantile_intervals") is True
+    return ReleaseOptions(epsilon, column, position, rows, groups, delta, units, selection, strategy, weights, ends), i
 
 
 def _closing(tokens: list[Token], opening: int) -> int:
@@ -361,6 +364,12 @@ def _weights(value: list[Token]) -> tuple[tuple[str, Fraction], ...]:
     return tuple(found.items())
 
 
+def _truth(value: list[Token]) -> bool:
+    if len(value) != 1 or value[0].text.lower() not in ("true", "false"):
+        raise InvalidParameter(f"{_text(value)} is neither true nor false", hint="quantile_intervals = true")
+    return value[0].text.lower() == "true"
+
+
 _READERS = {
     "epsilon": _epsilon,
     "delta": _delta,
@@ -372,6 +381,7 @@ _READERS = {
     "group_selection_epsilon": _epsilon,
     "min_privacy_units_per_group": _count,
     "weights": _weights,
+    "quantile_intervals": _truth,
 }
 _KNOWN_ELSEWHERE = {
     "kappa": "the option is called max_groups_contributed",

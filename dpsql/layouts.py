@@ -6,6 +6,7 @@ weights. The variances that it compares are relative to what one row can add, so
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -43,12 +44,14 @@ class Source:
     """What a number is computed from: the number of its basis, how, and the basis that counts its rows, if another.
 
     rows  how that one counts them
+    ends  where the ends of its interval are chosen too: the numbers of their bases
     """
 
     basis: int
     way: Way
     count: int | None = None
     rows: Way | None = None
+    ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,8 @@ class Layout:
         for source, weight in zip(self.sources, self.weights, strict=True):
             square = 1.0 if weight == 1 else float(weight) ** 2
             own, of_count = source.way.loads(even=even)
-            loads[of_basis[source.basis]] += square * own
+            for basis in (source.basis, *source.ends):
+                loads[of_basis[basis]] += square * own
             if source.count is not None and source.rows is not None:
                 loads[of_basis[source.count]] += square * of_count * source.rows.variance
         return [load * block.factor for load, block in zip(loads, self.blocks, strict=True)]
@@ -146,19 +150,29 @@ def best_layout(calls: tuple[Call, ...], weights: tuple[Fraction, ...], family: 
 
 
 def _choices(calls: tuple[Call, ...]) -> tuple[list[Block], list[Source]]:
-    """The quantiles of one measure in a block, in ascending order; each of its extremes in one."""
+    """The quantiles of one measure in a block, in ascending order; each of its extremes in one, and each end of an
+    interval.
+    """
     blocks: dict[object, Block] = {}
     sources = []
     for call in calls:
         assert call.choice is not None and call.measure.argument is not None
         choice = replace(call.choice, between=False)  # the same choice, whatever its type
         key = (call.measure.identity, "quantiles" if choice.fraction is not None else choice.smallest)
-        known = blocks.get(key, Block(laplace.MECHANISM, ((Basis.CELLS, call.measure),)))
+        own = ((Basis.CELLS, call.measure),)
+        known = blocks.get(key, Block(laplace.MECHANISM, own))
         asked = sorted({*known.choices, choice}, key=lambda c: c.fraction or 0)
         blocks[key] = replace(known, choices=tuple(asked))
-        place = list(blocks).index(key)
-        sources.append(Source(place, choice_way(call.choice, call.measure.argument, call.sql_type)))
+        aims = [replace(choice, end=end) for end in itertools.product(_ENDS, call.levels)]
+        blocks |= {(call.measure.identity, aim): Block(laplace.MECHANISM, own, (aim,)) for aim in aims}
+        places = {key: place for place, key in enumerate(blocks)}
+        ends = tuple(places[call.measure.identity, aim] for aim in aims)
+        way = choice_way(call.choice, call.measure.argument, call.sql_type, call.levels)
+        sources.append(Source(places[key], way, ends=ends))
     return list(blocks.values()), sources
+
+
+_ENDS: tuple[Literal["lower", "upper"], ...] = ("lower", "upper")
 
 
 def _of_sums(calls: tuple[Call, ...], weights: tuple[Fraction, ...], family: Family) -> Layout:
@@ -324,7 +338,8 @@ def _picked(values: Sequence[Call] | Sequence[Fraction], indices: Iterable[int])
 
 
 def _moved(source: Source, by: int) -> Source:
-    return Source(source.basis + by, source.way, None if source.count is None else source.count + by, source.rows)
+    count = None if source.count is None else source.count + by
+    return replace(source, basis=source.basis + by, count=count, ends=tuple(end + by for end in source.ends))
 
 
 def _halved(calls: tuple[Call, ...]) -> tuple[Block, list[Source]] | None:

@@ -22,7 +22,7 @@ from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
-from dpsql.privacy.mechanisms.permute_and_flip import Extreme, Quantiles
+from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
 from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery
@@ -110,6 +110,7 @@ class NumberPlan:
 
     count       where another basis counts its rows: the number of that one
     count_terms  how many noisy parts are added to make that count
+    ends        where the ends of its interval are chosen: the numbers of their bases
     """
 
     call: Call
@@ -117,6 +118,7 @@ class NumberPlan:
     way: Way
     count: int | None = None
     count_terms: int = 1
+    ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ class ReleasePlan:
         mechanism, steps = basis.candidates.mechanism, basis.bound.steps
         if isinstance(mechanism, Extreme):
             return Rank(beyond=mechanism.beyond / steps)
-        assert choice.fraction is not None
+        assert choice.fraction is not None and isinstance(mechanism, Quantiles)
         bound = mechanism.rank_bound(choice.fraction, level, basis.candidates.count)
         return Rank(mechanism.rank_half_width(choice.fraction, level) / steps, bound / steps)
 
@@ -359,7 +361,8 @@ def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Fa
         for call, source in zip(calls, layout.sources, strict=True):
             count = None if source.count is None else source.count + len(bases)
             terms = 1 if source.rows is None else round(source.rows.variance / 2)
-            numbers[id(call)] = NumberPlan(call, source.basis + len(bases), source.way, count, terms)
+            ends = tuple(end + len(bases) for end in source.ends)
+            numbers[id(call)] = NumberPlan(call, source.basis + len(bases), source.way, count, terms, ends)
         bases += _basis_plans(query, layout, share, 1 + max((b.block for b in bases), default=-1))
     _check_draws(query, bases)
     listed = tuple(numbers.get(id(call)) or NumberPlan(call, 0, UNIT_WAY) for call in query.calls)
@@ -428,7 +431,7 @@ def _check_intervals(query: ReleaseQuery, numbers: Sequence[NumberPlan]) -> None
             call = numbers[asked].call
             raise UnsupportedQuery(
                 f"the interval of {call.text} isn't known",
-                hint="intervals are known of COUNT, SUM and AVG",
+                hint="intervals are known of COUNT, SUM and AVG" if call.choice is None else "see its rank in EXPLAIN",
                 position=position_of(call.text.node),
             )
 
@@ -528,7 +531,11 @@ def _choosing(plan: BasisPlan, block: Block, query: ReleaseQuery) -> BasisPlan:
         most = min(max(MOST_CELLS // groups, LEAST_CELLS), finest)
         grid = next(grid for grid in _grids(plan) if grid.cells <= most or grid.magnitude <= 1)
         fractions = tuple(c.fraction for c in block.choices if c.fraction is not None)
-        candidates = Candidates(Quantiles(fractions, total, epsilon), grid)
+        if (end := block.choices[0].end) is not None:
+            aim = QuantileEnd(fractions[0], end[0] == "upper", end[1], grid.cells, total, epsilon)
+            candidates = Candidates(aim, grid)
+        else:
+            candidates = Candidates(Quantiles(fractions, total, epsilon), grid)
     if not permute_and_flip.fits(candidates.mechanism.scales):
         raise _too_small(plan)
     return replace(plan, grid=grid, candidates=candidates)

@@ -117,6 +117,7 @@ class Call:
     epsilon      what it asks for itself; None: a share of its release's
     choice       where one of the values is asked for
     chosen_type  the SQL type of that
+    levels       of the intervals of a quantile whose ends are to be chosen too
     """
 
     aggregate: str
@@ -125,6 +126,7 @@ class Call:
     epsilon: Fraction | None = None
     choice: Choice | None = None
     chosen_type: str = ""
+    levels: tuple[Fraction, ...] = ()
 
     @property
     def type(self) -> ColumnType:

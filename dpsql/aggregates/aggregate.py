@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.privacy.mechanisms import Mechanism, laplace
+from dpsql.privacy.mechanisms.permute_and_flip import end_name
 from dpsql.privacy.sensitivity import Part
 
 Integers = npt.NDArray[Any]
@@ -176,18 +177,20 @@ class Choice:
     smallest  whether that is the smallest
     between   whether a quantile may lie between values, so that it is a DOUBLE
     even      whether candidates for an extreme lie evenly: dates have no place where they are small
+    end       not the quantile itself: the `lower` or the `upper` end of an interval that holds it, of this level
     """
 
     fraction: Fraction | None = None
     smallest: bool = False
     between: bool = False
     even: bool = False
+    end: tuple[Literal["lower", "upper"], Fraction] | None = None
 
     @property
     def name(self) -> str:
         """Of what is chosen, among that of one measure."""
         if self.fraction is not None:
-            return str(self.fraction)
+            return str(self.fraction) if self.end is None else end_name(self.fraction, *self.end)
         return "smallest" if self.smallest else "greatest"
 
 

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Basis, Choice, Grid, Noisy, Way
+from dpsql.aggregates.aggregate import Basis, Choice, Ends, Grid, Integers, Law, Noisy, Way
 from dpsql.aggregates.sum import bounded_number
 from dpsql.expressions import Compiler, Typed, show
 from dpsql.expressions.literals import DATE, INTEGER, cast, func, literal_sql, paren
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.policy import Kind
-from dpsql.privacy.mechanisms.permute_and_flip import Extreme, Quantiles
+from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, end_name
 from dpsql.valueset import ValueSet
 
 STEPS_OF_OCTAVE = 8
@@ -62,13 +62,12 @@ def result_type(choice: Choice, typed: Typed) -> str:
     return "BIGINT" if whole else "DOUBLE"
 
 
-def way(choice: Choice, argument: Typed, sql_type: str) -> Way:
-    """How the number is computed from what was chosen."""
+def way(choice: Choice, argument: Typed, sql_type: str, levels: tuple[Fraction, ...]) -> Way:
+    """How the number is computed from what was chosen, and its interval of those levels."""
     bounds = argument.set.bounds
     lower, upper = Fraction(bounds.lower), Fraction(bounds.upper)
 
-    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-        indices = noisy[choice.name]
+    def values_of(indices: Integers, grid: Grid) -> npt.NDArray[Any]:
         match sql_type:
             case "DOUBLE":
                 values = float(grid.lower) + indices.astype(np.float64) * float(grid.grain)
@@ -80,7 +79,21 @@ def way(choice: Choice, argument: Typed, sql_type: str) -> Way:
         moments = [_whole(int(i), grid, lower, upper) for i in indices]
         return np.array(moments, dtype=np.int64).astype(f"datetime64[{unit}]").astype("datetime64[us]")
 
-    return Way(Basis.CELLS, _variance(choice), combine, None)
+    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+        return values_of(noisy[choice.name], grid)
+
+    def interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
+        """The ends that were chosen for this level, moved outward to the quantile if it lies beyond."""
+        assert choice.fraction is not None
+        chosen = combine(noisy, grid)
+        if level not in map(float, levels):
+            unknown = np.full(len(chosen), np.nan)
+            return unknown, unknown
+        low, high = (values_of(noisy[end_name(choice.fraction, end, level)], grid) for end in ("lower", "upper"))
+        return np.minimum(low, chosen), np.maximum(high, chosen)
+
+    ends_known = bool(levels) and sql_type not in TEMPORAL.values()
+    return Way(Basis.CELLS, _variance(choice), combine, None, interval if ends_known else None)
 
 
 def _whole(index: int, grid: Grid, lower: Fraction, upper: Fraction) -> int:
@@ -128,7 +141,7 @@ class Candidates:
     starts  the first cell of each candidate, a range of cells of the grid; none: each cell is one
     """
 
-    mechanism: Quantiles | Extreme
+    mechanism: Quantiles | Extreme | QuantileEnd
     grid: Grid
     starts: tuple[int, ...] = ()
 

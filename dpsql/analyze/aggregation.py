@@ -156,6 +156,7 @@ class ReleaseBuilder:
             _check_public(options)
         if options is not None:
             self._weigh(options)
+            self._choose_ends(options)
         release = ReleaseQuery(
             self._bounded(options),
             tuple(self.where),
@@ -224,6 +225,20 @@ class ReleaseBuilder:
                         position=options.position,
                     )  # fmt: skip
                 self.weights[number] = max(weight, self.weights.get(number, weight))
+
+    def _choose_ends(self, options: ReleaseOptions) -> None:
+        """Have the ends of quantiles' intervals chosen: of the statement's level, and of those that are asked for."""
+        if not options.quantile_intervals:
+            return
+        quantiles = [i for i, c in enumerate(self.calls) if c.choice is not None and c.choice.fraction is not None]
+        if not quantiles:
+            raise InvalidParameter(
+                "quantile_intervals says nothing here: the SELECT has no quantile", hint="leave it out",
+                position=options.position,
+            )  # fmt: skip
+        for index in quantiles:
+            asked = [level for call, level in self.intervals if call == index]
+            self.calls[index] = replace(self.calls[index], levels=tuple(sorted({*asked, self.analyzer.level})))
 
     # -------------------------------------------------------------------- units
 

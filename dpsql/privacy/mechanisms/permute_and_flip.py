@@ -385,7 +385,7 @@ class QuantileEnd:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (end_name(self.fraction, self.upper, self.level),)
+        return (end_name(self.fraction, "upper" if self.upper else "lower", self.level),)
 
     @property
     def loss(self) -> Fraction:
@@ -428,6 +428,6 @@ class QuantileEnd:
         return (counts.size - 1 - cell if self.upper else cell,)
 
 
-def end_name(fraction: Fraction, upper: bool, level: Fraction | float) -> str:
+def end_name(fraction: Fraction, end: str, level: Fraction | float) -> str:
     """Of an end, among what is chosen for a measure."""
-    return f"{fraction} {'high' if upper else 'low'} {float(level)!r}"
+    return f"{fraction} {end} {float(level)!r}"
