@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import json
 import os
 import resource
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -40,8 +38,8 @@ from dpsql.policy import Budget, Limit, load
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.session import open_session
 from dpsql.table import Head, table
+from tests.processes import Forked
 
-ROOT = Path(__file__).parent.parent
 EACH = Fraction(1, 100)
 """What one charge costs."""
 UNIT = Fraction(1, 10**9)
@@ -148,10 +146,8 @@ class Attack:
     nobody: bool = False
     policy: str = ""
 
-    def start(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.fire", "--attack", json.dumps(self.__dict__)]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    def start(self) -> Forked:
+        return Forked(self.run)
 
     def run(self) -> None:
         """In the process: a line for each request, with the number of the charge, or why there is none."""
@@ -205,15 +201,12 @@ class Attack:
         setattr(owner, name, kill)
 
 
-def collect(outcome: Outcome, process: subprocess.Popen[str], *, killed: bool = False) -> list[str]:
-    """Wait for a process, and count what it printed; the last line of a killed one may be cut."""
-    assert process.stdout is not None
-    with process.stdout as stdout:  # not communicate(), which forgets what readline() has read ahead
-        printed = stdout.read()
-    process.wait(timeout=300)
+def collect(outcome: Outcome, process: Forked, *, killed: bool = False) -> int:
+    """Wait for a process, and count what it printed: how many lines. The last line of a killed one may be cut."""
+    printed, code = process.ended()
     lines = printed.split("\n")[:-1]
-    if not killed and process.returncode not in (0, -signal.SIGKILL):
-        outcome.faults.append(f"a process ended with {process.returncode}")
+    if code != (-signal.SIGKILL if killed else 0):
+        outcome.faults.append(f"a process ended with {code}")
     for line in lines:
         outcome.exhausted += line == "exhausted"
         outcome.closed += line == "closed"
@@ -221,7 +214,7 @@ def collect(outcome: Outcome, process: subprocess.Popen[str], *, killed: bool = 
             outcome.released.append(int(line))
         elif line not in ("exhausted", "closed"):
             outcome.faults.append(line)
-    return lines
+    return len(lines)
 
 
 @contextmanager
@@ -254,10 +247,9 @@ def killed_at(point: str, when: str) -> Outcome:
     """`kill -9` at a step of the protocol, in the midst of charges of several threads; then the next goes on."""
     outcome = Outcome(f"kill -9 {when} {point.partition('.')[2].strip('_')}", Fraction(1), 40)
     with new_ledger() as path:
-        process = Attack(str(path), "1", threads=4, charges=10, die=point, when=when, passes=5).start()
-        collect(outcome, process, killed=True)
-        if process.returncode != -signal.SIGKILL:
-            outcome.faults.append("it was not killed")
+        collect(
+            outcome, Attack(str(path), "1", threads=4, charges=10, die=point, when=when, passes=5).start(), killed=True
+        )
         return outcome.judged(path)
 
 
@@ -269,7 +261,6 @@ def killed_at_any_time(rounds: int, seed: int) -> Outcome:
         for _ in range(rounds):
             processes = [attack.start() for _ in range(2)]
             for process in processes:
-                assert process.stdout is not None
                 outcome.released.append(int(process.stdout.readline()))
             time.sleep(random.uniform(0.01, 0.2))
             for process in processes:
@@ -304,13 +295,12 @@ def killed_answering(rounds: int, seed: int) -> Outcome:
             _unlock(path)
             processes = [attack.start() for _ in range(2)]
             for process in processes:
-                assert process.stdout is not None
                 answers += bool(process.stdout.readline())
             time.sleep(random.uniform(0.01, 0.3))
             for process in processes:
                 process.kill()
             for process in processes:
-                answers += len(collect(outcome, process, killed=True))
+                answers += collect(outcome, process, killed=True)
         with Ledger.open(path) as ledger:  # which charge an answer is of is not told: how many there are is
             outcome.released = [charge.number for charge in ledger.charges()][:answers]
         outcome._check(len(outcome.released) == answers, "an answer was not charged")
@@ -532,11 +522,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("scenarios", nargs="*", help="their names (default: all)")
     parser.add_argument("--rounds", type=int, default=3, help="of those that turn on chance (default: 3)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--attack", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
-    if chosen.attack:
-        Attack(**json.loads(chosen.attack)).run()
-        return 0
     found = scenarios(chosen.rounds, chosen.seed)
     outcomes = [found[name]() for name in chosen.scenarios or found]
     print(table(HEADS, [outcome.row for outcome in outcomes], "ascii"), end="")

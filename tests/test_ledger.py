@@ -12,8 +12,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import textwrap
 import threading
@@ -45,10 +43,10 @@ from dpsql.ledger.store import Store
 from dpsql.policy import Budget, Limit, Period
 from dpsql.privacy.loss import PrivacyLoss
 from tests import fire
+from tests.processes import Forked
 
 NOW = dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC)  # a Wednesday
 TENTH = PrivacyLoss(Fraction(1, 10))
-ROOT = Path(__file__).parent.parent
 
 
 def everyone(epsilon: int | Fraction | None, per: Period | None = None, delta: Fraction | None = None) -> Budget:
@@ -1048,11 +1046,9 @@ def test_locked_by_an_sqlite_program(charged: Path, monkeypatch: pytest.MonkeyPa
         assert charge(ledger, Budget()).number == 4
 
 
-def child(code: str, path: Path, *arguments: object) -> subprocess.Popen[str]:
-    text = PRELUDE + textwrap.dedent(code)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", text, str(path), *map(str, arguments)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def child(code: str, path: Path) -> Forked:
+    """A process that runs the code, with what PRELUDE imports and the ledger's `path`."""
+    return Forked(exec, PRELUDE + textwrap.dedent(code), {"path": str(path)})
 
 
 PRELUDE = """
@@ -1065,15 +1061,14 @@ from dpsql.ledger.head import HeadLock
 from dpsql.ledger.store import Store
 from dpsql.policy import *
 from dpsql.privacy.loss import PrivacyLoss
-path, arguments = sys.argv[1], sys.argv[2:]
 def charge(ledger, limit=None, loss=Fraction(1, 10), query="SELECT 1"):
     return ledger.charge(PrivacyLoss(loss), analyst="a", budget=Budget(Limit(limit)), query=query)
 """
 
 
-def finish(process: subprocess.Popen[str]) -> str:
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, output
+def finish(process: Forked) -> str:
+    output, code = process.ended()
+    assert code == 0, output
     return output
 
 
@@ -1124,9 +1119,8 @@ def test_read_only_database(charged: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_a_killed_process_leaves(charged: Path, point: str, when: str) -> None:
     """A charge is in the file from its COMMIT on, and in the head from the head's write on; the next goes on."""
     attack = fire.Attack(str(charged), "9", charges=2, die=point, when=when, passes=1)
-    process = attack.start()
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL, output
+    output, code = attack.start().ended()
+    assert code == -signal.SIGKILL, output
     answered = len(output.split())
     durable = point == "HeadLock.write" or (point, when) == ("Store._commit", "after")
     with Ledger.open(charged) as ledger:
