@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import multiprocessing.connection
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from dpsql.cli import main
+
 _SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload(["dpsql.cli"])
+_SERVER.set_forkserver_preload(["dpsql.cli", "sqlglot.dialects.duckdb"])
 
 
 class Forked:
@@ -52,7 +55,30 @@ def _run(
         os.dup2(writing.fileno(), descriptor)
     writing.close()
     sys.stdout, sys.stderr = (os.fdopen(descriptor, "w", encoding="utf-8", closefd=False) for descriptor in (1, 2))
+    gc.freeze()  # as the process of the command line does
     function(*arguments)
+
+
+def dpsql(folder: Path, environment: Mapping[str, str], arguments: Sequence[str]) -> Forked:
+    """The command line, called there."""
+    return Forked(_dpsql, folder, dict(environment), arguments)
+
+
+def _dpsql(folder: Path, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+    os.chdir(folder)
+    os.environ |= environment
+    sys.exit(main(arguments))
+
+
+def python(folder: Path, environment: Mapping[str, str], code: str) -> Forked:
+    """A program of Python, run there."""
+    return Forked(_python, folder, dict(environment), code)
+
+
+def _python(folder: Path, environment: Mapping[str, str], code: str) -> None:
+    os.chdir(folder)
+    os.environ |= environment
+    exec(code, {"__name__": "__main__"})
 
 
 @contextmanager

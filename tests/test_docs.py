@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -29,6 +30,7 @@ import pytest
 
 from dpsql.policy import load
 from tests.notebook import run_cells
+from tests.processes import dpsql, python
 from tests.readme import with_generated
 from tests.readme.product import compilers, copy_policies, generated
 
@@ -89,12 +91,19 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PATH": path, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
 
 
-def run(command: list[str], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run a command there; both streams in one."""
-    return subprocess.run(
-        command, cwd=folder, env={**environment(folder), **more}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+def run(command: str, folder: Path) -> tuple[str, int]:
+    """Run a command of a shell there: both streams in one, and the exit code.
+
+    What is only a call of `dpsql` is split as the shell does, and begins with dpsql imported.
+    """
+    words = shlex.split(command.replace("\\\n", ""))
+    if words[0] == "dpsql" and not re.search(r"[|<>;&$`]", re.sub(r'"[^"$`]*"', "", command)):
+        return dpsql(folder, environment(folder), words[1:]).ended()
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         timeout=120, encoding="utf-8", check=False,
     )  # fmt: skip
+    return done.stdout, done.returncode
 
 
 @dataclass
@@ -137,9 +146,9 @@ def printed_by(block: Block, folder: Path, servers: Servers) -> str:
         told = run_cells(folder, cells, {**environment(folder), "PYTHONPATH": str(ROOT)})
         assert not any(cell["error"] for cell in told), told
         return f"{told[-1]['value']}\n"
-    done = run([sys.executable, "-c", code], folder, PYTHONPATH=str(ROOT))
-    assert done.returncode == 0, f"{block.body}\n{done.stdout}"
-    return done.stdout
+    printed, ended = python(folder, environment(folder), code).ended()
+    assert ended == 0, f"{block.body}\n{printed}"
+    return printed
 
 
 def expected_code(mark: str) -> int:
@@ -177,10 +186,10 @@ def _run_all(folder: Path, servers: Servers) -> None:
         if block.language != "console" or block.mark == "install":
             continue
         for command, output in block.commands:
-            done = run(["sh", "-c", command], folder)
-            assert done.returncode == expected_code(block.mark), f"{command}\n{done.stdout}"
-            assert "Traceback" not in done.stdout
-            assert _same(block, done.stdout, output), f"{command}\n{done.stdout}"
+            printed, ended = run(command, folder)
+            assert ended == expected_code(block.mark), f"{command}\n{printed}"
+            assert "Traceback" not in printed
+            assert _same(block, printed, output), f"{command}\n{printed}"
             ran += 1
     assert ran >= 10
 
@@ -297,7 +306,7 @@ def write_outputs() -> None:
             else:
                 body = ""
                 for command, old in block.commands:
-                    body += f"$ {command}{_kept(block, run(['sh', '-c', command], folder).stdout, old)}"
+                    body += f"$ {command}{_kept(block, run(command, folder)[0], old)}"
             parts.append(text[end : block.start] + body)
             end = block.start + len(block.body)
         servers.stop()
