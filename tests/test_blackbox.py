@@ -15,10 +15,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import secrets
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,7 +35,7 @@ from dpsql.engines import open_engine
 from dpsql.engines.duckdb import DuckDBTransaction
 from dpsql.expressions.literals import func
 from dpsql.ledger import Ledger
-from dpsql.policy import Limit, load
+from dpsql.policy import Limit, Policy, load
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.noise import SystemNoise
 from dpsql.query import number_name
@@ -98,6 +100,7 @@ PEOPLE = f"SELECT k, 40 AS age, 100::DOUBLE AS income, '7' AS note, FALSE AS rar
 VISITS = f"SELECT 10 * k + i AS uid, k, 50 AS cost FROM range({CELLS}) AS c(k), range(3) AS r(i)"
 CUSTOMERS = f"SELECT 10 * k + i AS uid, k AS cell FROM range({CELLS}) AS c(k), range(4) AS r(i)"
 NOTES = "SELECT -1 AS uid, 900 AS word, 0 AS x"
+TABLES = {"people": PEOPLE, "visits": VISITS, "customers": CUSTOMERS, "notes": NOTES}
 """The rows that both databases have: alike in every group."""
 
 
@@ -211,22 +214,33 @@ PAIRS = {
 }  # fmt: skip
 
 
+@cache
+def _place() -> tuple[Path, Policy, dict[str, str]]:
+    """A folder for the data of one database at a time, its policy, and which rows are in each table's file now."""
+    folder = Path(tempfile.mkdtemp(prefix="dpsql-test-"))
+    for name in TABLES:
+        (folder / f"{name}.parquet").touch()
+    (folder / "policy.yaml").write_text(POLICY)
+    return folder, load(folder / "policy.yaml"), {}
+
+
 @contextmanager
 def connected(folder: Path, pair: Pair, with_victims: bool, seed: int) -> Iterator[dbapi.Connection]:
-    """A connection to one of a pair's databases, with a ledger of its own."""
+    """A connection to one of a pair's databases, with a ledger of its own. One at a time: they share their files."""
     folder.mkdir()
+    place, policy, written = _place()
     with duckdb.connect() as maker:
-        tables = {"people": PEOPLE, "visits": VISITS, "customers": CUSTOMERS, "notes": NOTES}
-        for name, rows in tables.items():
+        for name, rows in TABLES.items():
             parts = [rows, *(more[name] for more in (pair.base, pair.more if with_victims else {}) if name in more)]
-            maker.execute(f"COPY ({' UNION ALL BY NAME '.join(parts)}) TO '{folder}/{name}.parquet'")
-    path = folder / "policy.yaml"
-    path.write_text(POLICY)
-    policy = load(path)
+            query = " UNION ALL BY NAME ".join(parts)
+            if written.get(name) != query:
+                maker.execute(f"COPY ({query}) TO '{place}/{name}.parquet'")
+                written[name] = query
     limit = Limit(epsilon=Fraction(10**12), delta=Fraction(10**6))  # more than a policy may grant
     budget, privacy = policy.budget, policy.privacy
     policy = dataclasses.replace(
         policy,
+        ledger=folder / "the.ledger",
         budget=dataclasses.replace(budget, everyone=limit),
         privacy=dataclasses.replace(privacy, mechanism=pair.mechanism),
     )
