@@ -93,6 +93,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Let the collector look at what tests make, not at modules and collected tests again and again."""
-    gc.collect()
+    """Let the collector look at what tests make, not at modules and collected tests again and again.
+
+    What is garbage by now stays: to find it takes longer than it saves.
+    """
     gc.freeze()

@@ -52,7 +52,7 @@ def test_skipped_tests(tmp_path: Path, text: str, environment: dict[str, str], c
     plain = {name: value for name, value in os.environ.items() if name not in ("DPSQL_NO_SKIPS", "NOSUCH_VARIABLE")}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-o", "addopts=",
-         "-c", ROOT / "pyproject.toml", str(tmp_path)],
+         "-c", ROOT / "pyproject.toml", "--confcutdir", tmp_path, tmp_path],
         cwd=ROOT, env={**plain, **environment}, capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert done.returncode == code, done.stdout

@@ -101,6 +101,7 @@ def test_the_defaults_of_the_schema_are_those_of_the_loader(tmp_path: Path) -> N
         assert (Fraction(str(default)) if isinstance(found, Fraction) else default) == found, name
 
 
+@pytest.mark.slow
 def test_the_measurement_that_readme_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert "python -m tests.benchmarks.accuracy --releases 2000" in (ROOT / "README.md").read_text(encoding="utf-8")
     accuracy.main(["--releases", "2"])

@@ -26,7 +26,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 PARTS = ("dpsql", "tests", "config", "README.md", "pyproject.toml")
-_PRELOADED = ("duckdb", "hypothesis", "numpy", "sqlglot", "sqlglot.dialects.duckdb", "yaml")
+_PRELOADED = (
+    "cryptography.hazmat.primitives.ciphers.algorithms", "cryptography.hazmat.primitives.ciphers.modes", "duckdb",
+    "hypothesis", "numpy", "sqlglot", "sqlglot.dialects.duckdb", "sqlglot.optimizer.annotate_types",
+    "sqlglot.optimizer.qualify_columns", "sqlite3", "yaml",
+)  # fmt: skip
 _OPTIONS = ("-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov", "-W", "ignore::pytest.PytestWarning")
 """What is preloaded can't have its assertions rewritten any more, of which pytest warns."""
 SURVIVED = "survived"

@@ -244,6 +244,7 @@ CONVERSATION: list[m.Request] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_on_neighbouring_data_every_byte_is_the_same() -> None:
     """Noise that freezes the noisy numbers leaves nothing else to differ: rows, tags, notices, errors, descriptions."""
     people = [["40", "'Oslo'", "'7'"]] * 30
