@@ -38,6 +38,7 @@ from dpsql.result import Result
 from dpsql.session import Session, open_session
 from tests import grammar, released_grammar
 from tests.harness import Bench, OpenSession, bench, examples, make_policy
+from tests.processes import Forked
 from tests.test_generated import CITIES, TABLES
 
 pytestmark = pytest.mark.slow
@@ -765,11 +766,11 @@ def test_little_is_kept_at_hand(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 # ---------------------------------------------------------------------------------------------- at the same time
 
 _ASKING = """
-import os, sys, dpsql
+import os, dpsql
 begin, go = os.pipe()
 for _ in range(8):
     if os.fork() == 0:
-        with dpsql.connect(sys.argv[1], analyst="ann") as connection:
+        with dpsql.connect(policy, analyst="ann") as connection:
             cursor = connection.cursor()
             os.close(go)
             os.read(begin, 1)
@@ -780,16 +781,16 @@ for _ in range(8):
         os.write(1, ("\\n".join(lines) + "\\n").encode())
         os._exit(0)
 os.close(go)
-print([os.wait()[1] for _ in range(8)], file=sys.stderr)
+print([os.wait()[1] for _ in range(8)])
 """
 
 
 def test_eight_processes_ask_the_same_at_once(folder: Path) -> None:
     """Each number that anyone sees was paid for, and afterwards there is one for each question."""
-    command = [sys.executable, "-c", _ASKING, str(folder / "policy.yaml")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == str([0] * 8)
-    lines = [line.split() for line in done.stdout.splitlines()]
+    printed, code = Forked(exec, _ASKING, {"policy": str(folder / "policy.yaml")}).ended()
+    *answers, codes = printed.splitlines()
+    assert (code, codes) == (0, str([0] * 8)), printed
+    lines = [line.split() for line in answers]
     assert len(lines) == 160
     paid = [(age, number) for age, number, charged in lines if charged == "1"]
     assert {(age, number) for age, number, _ in lines} == set(paid)
@@ -837,24 +838,24 @@ def test_a_process_forks(folder: Path) -> None:
 
 
 _KILLED = """
-import os, signal, sys, dpsql
+import os, signal, dpsql
 from dpsql.answers import Answers
 keep = Answers.keep
 def killed(self, *arguments, **more):
-    if sys.argv[2] == "after":
+    if moment == "after":
         keep(self, *arguments, **more)
     os.kill(os.getpid(), signal.SIGKILL)
 Answers.keep = killed
-with dpsql.connect(sys.argv[1], analyst="ann") as connection:
-    connection.cursor().execute(sys.argv[3])
+with dpsql.connect(policy, analyst="ann") as connection:
+    connection.cursor().execute(sql)
 """
 
 
 @pytest.mark.parametrize(("moment", "again"), [("before", 1), ("after", 0)])
 def test_killed_around_storing(folder: Path, moment: str, again: int) -> None:
     """The charge stands; an answer that was stored is not lost with the process, one that wasn't is charged again."""
-    command = [sys.executable, "-c", _KILLED, str(folder / "policy.yaml"), moment, COUNT]
-    assert subprocess.run(command, check=False).returncode == -9
+    names = {"policy": str(folder / "policy.yaml"), "moment": moment, "sql": COUNT}
+    assert Forked(exec, _KILLED, names).ended() == ("", -9)
     with asking(folder) as session:
         assert session.ledger.totals().count == 1
         assert cost(session, COUNT) == again

@@ -28,6 +28,7 @@ from dpsql.ledger.under_way import UnderWay
 from dpsql.policy import Budget, Limit
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.loss import PrivacyLoss
+from tests.processes import Forked
 
 pytestmark = pytest.mark.slow
 
@@ -212,11 +213,10 @@ def test_results_that_fill_the_memory(monkeypatch: pytest.MonkeyPatch, limit: st
 # ---------------------------------------------------------------------------------------------- killed
 
 _KILLED = """
-import os, signal, sys
+import os, signal
 import dpsql
 from dpsql.cli import main
 from dpsql.engines.duckdb import DuckDBTransaction
-config, moment, *fronts = sys.argv[1:]
 fetch = DuckDBTransaction.fetch
 def killed(self, *arguments):
     if moment == "after":
@@ -231,7 +231,7 @@ for front in fronts:
         connection = dpsql.connect(config, analyst="eve")
         connection.cursor().execute("SELECT COUNT(*) AS n FROM people")
         os.kill(os.getpid(), signal.SIGKILL)
-    print(os.WTERMSIG(os.wait()[1]))
+    print(os.WTERMSIG(os.wait()[1]), flush=True)
 """
 
 
@@ -239,9 +239,8 @@ for front in fronts:
 def test_a_process_that_is_killed(config: str, moment: str) -> None:
     """Killed while it reads, it counts, whichever way it was asked; killed after the answer, it doesn't."""
     fronts = ["module", "cli", "module"] if moment != "answered" else ["module"]
-    command = [sys.executable, "-c", _KILLED, config, moment, *fronts]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["9"] * len(fronts)
+    printed, code = Forked(exec, _KILLED, {"config": config, "moment": moment, "fronts": fronts}).ended()
+    assert (printed.split(), code) == (["9"] * len(fronts), 0)
     if moment == "answered":
         assert list(Path(config).parent.glob("*.open-*"))
         assert failures(config) == 0 and charged(config) == 1
@@ -419,12 +418,12 @@ def test_a_child_does_not_hide_that_its_parent_died(place: Path) -> None:
 
 
 _WORKERS = """
-import os, sys
+import os
 from dpsql.errors import AnalystLocked
 from dpsql.ledger import Ledger
 from dpsql.policy import Budget
 from dpsql.privacy.loss import PrivacyLoss
-ledger = Ledger.open(sys.argv[1])
+ledger = Ledger.open(path)
 for _ in range(5):
     if os.fork() == 0:
         try:
@@ -433,15 +432,13 @@ for _ in range(5):
             os._exit(3)
         with ledger.reading(receipt, "eve"):
             os._exit(9)
-    print(os.waitstatus_to_exitcode(os.wait()[1]))
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
 
 
 def test_workers_that_die_are_counted_by_those_forked_next(place: Path) -> None:
     """Nobody opens the ledger meanwhile: all workers have it from the process that forks them."""
-    command = [sys.executable, "-c", _WORKERS, str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["9", "9", "9", "3", "3"]
+    assert Forked(exec, _WORKERS, {"path": str(place)}).ended() == ("9\n9\n9\n3\n3\n", 0)
     assert counted(place) == 3
 
 
