@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class MemoryEngine(TwinEngine):
         public: Mapping[str, str] | None = None,
         unique: Mapping[str, Sequence[frozenset[str]]] | None = None,
     ) -> None:
-        super().__init__(policy, types, _public_tables(public or {}), unique)
+        super().__init__(policy, types, [_public_table(*table) for table in (public or {}).items()], unique)
 
     def set_rows(self, table: str, rows: Sequence[Row]) -> None:
         self.connection.execute(f'DELETE FROM "{table}"')
@@ -86,13 +87,14 @@ class MemoryEngine(TwinEngine):
             yield Telling()
 
 
-def _public_tables(queries: Mapping[str, str]) -> Iterator[PublicTable]:
-    for name, query in queries.items():
-        file = Path(tempfile.mkdtemp(prefix="dpsql-test-")) / "public.duckdb"
-        with duckdb.connect(str(file)) as connection:
-            connection.execute(f'CREATE TABLE "{name}" AS {query}')
-            described = connection.execute(f'DESCRIBE "{name}"').fetchall()
-        yield PublicTable(name, tuple((str(row[0]), str(row[1])) for row in described), 0, file)
+@cache
+def _public_table(name: str, query: str) -> PublicTable:
+    """The table in a file, which engines only read."""
+    file = Path(tempfile.mkdtemp(prefix="dpsql-test-")) / "public.duckdb"
+    with duckdb.connect(str(file)) as connection:
+        connection.execute(f'CREATE TABLE "{name}" AS {query}')
+        described = connection.execute(f'DESCRIBE "{name}"').fetchall()
+    return PublicTable(name, tuple((str(row[0]), str(row[1])) for row in described), 0, file)
 
 
 class DataTouched(AssertionError):
