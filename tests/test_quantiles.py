@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from dpsql.aggregates.choice import ladder
-from dpsql.errors import UnsupportedQuery
+from dpsql.errors import DatabaseError, UnsupportedQuery
 from dpsql.privacy.mechanisms import permute_and_flip
-from dpsql.privacy.mechanisms.permute_and_flip import Extreme, Quantiles, choose, nearest
+from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, choose, nearest
 from dpsql.privacy.noise import SystemNoise
 from tests.chisquare import chi_square
 from tests.harness import Bench, ZeroNoise, bench, make_policy
@@ -76,7 +76,7 @@ class Enumerating:
         return chosen
 
 
-def outcomes(mechanism: Quantiles | Extreme, counts: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+def outcomes(mechanism: Quantiles | Extreme | QuantileEnd, counts: tuple[int, ...]) -> dict[tuple[int, ...], float]:
     """The law of all that a mechanism chooses for a group."""
     found: dict[tuple[int, ...], float] = {}
     script: list[int] = []
@@ -171,10 +171,11 @@ def test_each_way_down_has_all_of_epsilon(count: int) -> None:
 @pytest.mark.parametrize("make", [
     lambda: Quantiles((), 1, F(1)), lambda: Quantiles((F(1, 2), F(1, 3)), 1, F(1)), lambda: Quantiles((F(0),), 1, F(1)),
     lambda: Quantiles((F(1),), 1, F(1)), lambda: Quantiles((F(1, 2),), 0, F(1)), lambda: Quantiles((F(1, 2),), 1, F(0)),
+    lambda: QuantileEnd(F(1), True, F(1, 2), 3, 1, F(1)), lambda: QuantileEnd(F(1, 2), True, F(1), 3, 1, F(1)),
     lambda: Extreme(True, 0, 1, F(1)), lambda: Extreme(True, 1, 0, F(1)), lambda: Extreme(True, 1, 1, F(-1)),
 ])  # fmt: skip
 def test_a_choice_that_makes_no_sense_is_refused(make: Any) -> None:
-    with pytest.raises(ValueError, match=r"quantiles have|fractions lie|an extreme has"):
+    with pytest.raises(ValueError, match=r"quantiles have|fractions lie|an extreme has|an end has"):
         make()
 
 
@@ -184,6 +185,71 @@ def test_fractions_are_moved_by_less_than_a_millionth() -> None:
         fraction = F(random.randrange(1, 10**9), 10**9)
         found = nearest(fraction)
         assert 0 < found < 1 and found.denominator <= 10**6 and abs(found - fraction) <= F(1, 10**6)
+
+
+# ---------------------------------------------------------------------------------------------- ends of intervals
+
+ENDS = [
+    QuantileEnd(F(q), upper, F(level), cells=3, bound=1, epsilon=F(e))
+    for q, level, e in (("1/2", "1/2", "1"), ("9/10", "0.95", "2")) for upper in (False, True)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.names[0])
+def test_no_row_changes_the_law_of_an_end_by_more_than_epsilon(end: QuantileEnd) -> None:
+    assert end.loss == end.epsilon
+    laws = {counts: outcomes(end, counts) for counts in histograms(4, 3)}
+    assert set(laws[0, 0, 0, 0]) == ({(4,), (3,), (2,), (1,), (0,)} if end.upper else {(-1,), (0,), (1,), (2,), (3,)})
+    for counts in histograms(4, 2):
+        for cell in range(4):
+            assert worst(laws[counts], laws[_added(counts, cell, 1)]) <= float(end.epsilon) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("fraction", ["1/2", "1/10", "99/100"])
+def test_an_end_holds_for_any_data(fraction: str, upper: bool) -> None:
+    """By its exact law, for the worst data that were thought of: few rows, many of one value, wide gaps."""
+    end = QuantileEnd(F(fraction), upper, F(9, 10), cells=7, bound=1, epsilon=F(1))
+    for counts in ((0,) * 8, (1, 0, 0, 0, 0, 0, 0, 0), (0, 0, 0, 9, 0, 0, 0, 0), (60, 0, 0, 0, 0, 0, 0, 40),
+                   (11, 0, 0, 0, 0, 0, 0, 89), (5, 5, 5, 5, 5, 5, 5, 5), (0, 99, 0, 0, 0, 1, 0, 0)):  # fmt: skip
+        total, missed = sum(counts), 0.0
+        below = [sum(counts[:i]) for i in range(9)]
+        exact = [i for i in range(8) if below[i] <= float(end.fraction) * total <= below[i + 1]]
+        for (cell,), p in outcomes(end, counts).items():
+            missed += p if (cell < min(exact) if upper else cell > max(exact)) else 0.0
+        assert missed <= 0.05 * (1 + 1e-9), counts
+
+
+def test_ranges_of_cells_are_the_candidates_of_an_end() -> None:
+    lower, upper = (QuantileEnd(F(1, 2), upper, F(1, 2), cells=9_999, bound=1, epsilon=F(10**6)) for upper in (0, 1))
+    counts = np.zeros(10_000, dtype=np.int64)
+    counts[5_000:6_000] = 100
+    assert lower.width == 3
+    ((low,), (high,)) = (end.choose(counts, ZeroNoise()) for end in (lower, upper))
+    assert low % 3 == 0 and 5_490 <= low <= 5_500 <= high <= 5_510 and (9_999 - high) % 3 == 0
+
+
+def test_intervals_of_quantiles_are_chosen_where_the_query_says_so(exact: Bench) -> None:
+    options = "WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true)"
+    ((median, low, high, half, lower),) = exact.ask(
+        f"SELECT {options} MEDIAN(v) AS m, DP_INTERVAL_LOW(m), DP_INTERVAL_HIGH(m), DP_INTERVAL_LOW(m, 0.5), "
+        "DP_INTERVAL_LOW(m, 0.99) FROM t"
+    ).rows
+    assert -50 <= lower <= low <= half <= median <= high <= 60
+    plan = exact.session.plan(f"SELECT {options} k, MEDIAN(v), COUNT(*), MEDIAN(x) FROM t GROUP BY k", epsilon=1).plan
+    (release,) = plan.releases
+    assert release.loss == 1 and len(release.blocks) == 7
+    shares = [basis.epsilon for basis in release.bases if basis.candidates is not None]
+    assert len(set(shares)) == 1
+    for sql, said in (
+        ("SELECT MEDIAN(v) AS m, DP_INTERVAL_LOW(m) FROM t", "the interval of MEDIAN"),
+        (f"SELECT {options} COUNT(*) FROM t", "quantile_intervals says nothing here"),
+        (f"SELECT {options} MAX(v) AS m, MEDIAN(v), DP_INTERVAL_LOW(m) FROM t", "the interval of MAX"),
+        (f"SELECT {options} MEDIAN(d) AS m, DP_INTERVAL_LOW(m) FROM t", "the interval of MEDIAN"),
+        ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = 3) MEDIAN(v) FROM t", "neither true nor false"),
+    ):
+        with pytest.raises(DatabaseError, match=said):
+            exact.session.plan(sql, epsilon=1)
 
 
 # ---------------------------------------------------------------------------------------------- without noise
