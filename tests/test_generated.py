@@ -158,7 +158,9 @@ class Laboratory:
             plain.execute("PRAGMA disable_optimizer")
             for macro in MACROS:
                 plain.execute(macro)
-        self.wanted = features.required() | self._kinds_of_keys() | {("data", name) for name in DATA}
+        self.wanted = (
+            (features.required() - features.chosen()) | self._kinds_of_keys() | {("data", name) for name in DATA}
+        )
 
     def _kinds_of_keys(self) -> set[Feature]:
         """Those that the grammar's keys have by themselves."""

@@ -56,10 +56,13 @@ _CLIPS = (
     "LEAST(GREATEST({}, -5), 20)", "LEAST(GREATEST({}, 100), 110)", "GREATEST(LEAST({}, 1e4), -50)",
     "CLIP({}, -2.5, 60)", "{}",
 )  # fmt: skip
-_OTHER_NAMES = ("VAR_SAMP", "STDDEV_SAMP", "MEAN", "VAR", "STD", "COUNTIF", "COUNT_STAR")
+_OTHER_NAMES = ("VAR_SAMP", "STDDEV_SAMP", "MEAN", "VAR", "STD", "COUNTIF", "COUNT_STAR", "QUANTILE", "APPROX_QUANTILE")
 NAMES = (*(name.upper() for name in aggregates.found()), *_OTHER_NAMES)
 """Aggregates as analysts call them."""
-_FRACTIONS = {"MEDIAN": "", "QUANTILE_CONT": ", 0.9", "QUANTILE_DISC": ", [0.25, 0.75]"}
+_FRACTIONS = {
+    "MEDIAN": "", "QUANTILE_CONT": ", 0.9", "QUANTILE_DISC": ", [0.25, 0.75]", "QUANTILE": ", 0.1",
+    "APPROX_QUANTILE": ", 0.5",
+}  # fmt: skip
 """What stands behind the argument of quantiles, which aren't asked for of distinct values."""
 _CALLS = tuple((name, how) for name in (*["COUNT"] * 5, "SUM", "AVG", *NAMES) for how in ("", "", "DISTINCT", "FILTER"))
 _PLAIN_CALLS = tuple((name, how) for name in ("COUNT", "SUM", "AVG", "COUNT") for how in ("", "", "DISTINCT", "FILTER"))
