@@ -44,7 +44,7 @@ def _share(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
     (1 + centre / rows) / 2.
     """
     if "centre" in noisy:
-        places: npt.NDArray[np.float64] = _centre(noisy, grid) / np.maximum(_in_rows(noisy, grid), 1.0)
+        places: npt.NDArray[np.float64] = _centre(noisy, grid) / np.maximum(in_rows(noisy, grid), 1.0)
         return np.clip((1.0 + places) / 2, 0.0, 1.0)
     if "middle" in noisy:
         rows = np.maximum(bernstein_total(noisy), grid.cells**2).astype(np.float64)
@@ -57,7 +57,7 @@ def _share(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
     return np.clip(noisy["high"] / np.maximum(total, grid.cells).astype(np.float64), 0.0, 1.0)
 
 
-def _in_rows(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
+def in_rows(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
     """The noisy number of rows with a value."""
     total, unit = row_total(noisy, grid)
     rows = total.astype(np.float64)
@@ -107,14 +107,20 @@ def _centred_limits(law: Law, level: float, nulls: bool) -> tuple[npt.NDArray[np
 
 
 def _interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
-    """The ends of the means θ that the noise makes plausible: {θ : |Σ of (x − θ) over the rows, noisy| ≤ q(θ)}.
+    """The ends of the means that the noise makes plausible: see `places`."""
+    low, high = places(noisy, law, grid, level)
+    lower, width = float(grid.lower), float(grid.upper) - float(grid.lower)
+    return lower + width * low, lower + width * high
 
-    With s the place of θ between the bounds, N the noisy number of rows and B that of the upper bound, the noisy sum
-    is B − s·N in units of the bounds' distance. At the true mean it is pure noise, so it exceeds its own quantile
-    q(s) in 1 − level of all releases, whatever the data (Fieller 1954). Where nothing is plausible, or no row, the
-    ends are the bounds.
+
+def places(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
+    """The ends of {s : |Σ of (u − s) over the rows, noisy| ≤ q(s)}, u in [0, 1] a value's place between its bounds.
+
+    With N the noisy number of rows and B that of the upper bound, the noisy sum is B − s·N in units of the bounds'
+    distance. At the true mean it is pure noise, so it exceeds its own quantile q(s) in 1 − level of all releases,
+    whatever the data (Fieller 1954). Where nothing is plausible, or no row, the ends are the bounds.
     """
-    rows = _in_rows(noisy, grid)
+    rows = in_rows(noisy, grid)
     if "centre" in noisy:
         steps, limits = _centred_limits(law, level, "valued" in noisy)
         upper = (_centre(noisy, grid) + rows) / 2
@@ -123,39 +129,37 @@ def _interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
         limits = float(law.scale) * quantiles
         unit = row_total(noisy, grid)[1]
         upper = bernstein_double(noisy).astype(np.float64) / (2 * unit) if "middle" in noisy else noisy["high"] / unit
-    found = [
-        _plausible(rows[i : i + _AT_ONCE], upper[i : i + _AT_ONCE].astype(np.float64), steps, limits)
-        for i in range(0, len(rows), _AT_ONCE)
-    ] or [(rows, rows)]
-    low, high = (np.concatenate(ends) for ends in zip(*found, strict=True))
-    lower, width = float(grid.lower), float(grid.upper) - float(grid.lower)
-    return lower + width * low, lower + width * high
+    ends = [np.zeros(0)], [np.zeros(0)]
+    for start in range(0, len(rows), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        middle = upper[part, None].astype(np.float64) - rows[part, None] * steps
+        low, high = plausible(middle, steps, limits)
+        nowhere = high < low
+        ends[0].append(np.where(nowhere, 0.0, low))
+        ends[1].append(np.where(nowhere, 1.0, high))
+    return np.concatenate(ends[0]), np.concatenate(ends[1])
 
 
-def _plausible(
-    rows: npt.NDArray[np.float64],
-    upper: npt.NDArray[np.float64],
-    steps: npt.NDArray[np.float64],
-    limits: npt.NDArray[np.float64],
-) -> Ends:
-    """The least and the greatest s in [0, 1] with |upper − s·rows| ≤ limit(s), limit linear between the steps.
+def plausible(middle: npt.NDArray[np.float64], steps: npt.NDArray[np.float64], limits: npt.NDArray[np.float64]) -> Ends:
+    """The least and the greatest s with |middle(s)| ≤ limit(s), both linear between the steps; +∞ and −∞ for none.
 
-    Each is 0 or 1, if that is such an s, or where upper − s·rows meets limit(s) or −limit(s).
+    Each is an end of the steps, if that is such an s, or where middle(s) meets limit(s) or −limit(s). The last axis of
+    `middle` and `limits` is that of the steps.
     """
-    middle = upper[:, None] - rows[:, None] * steps
-    least, greatest = np.full(len(rows), 2.0), np.full(len(rows), -1.0)
-    inside = np.abs(middle[:, [0, -1]]) <= limits[[0, -1]]
-    least[inside[:, 0]], greatest[inside[:, 0]] = 0.0, 0.0
-    least[inside[:, 1]], greatest[inside[:, 1]] = np.minimum(least[inside[:, 1]], 1.0), 1.0
+    least, greatest = np.full(middle.shape[:-1], np.inf), np.full(middle.shape[:-1], -np.inf)
     for edge in (limits, -limits):
-        above = middle > edge
-        row, place = np.divmod(np.flatnonzero(above[:, :-1] != above[:, 1:]), len(steps) - 1)
-        before, after = middle[row, place] - edge[place], middle[row, place + 1] - edge[place + 1]
+        gap = middle - edge
+        above = gap > 0
+        found = np.nonzero(above[..., :-1] != above[..., 1:])
+        row, place = found[:-1], found[-1]
+        before, after = gap[found], gap[(*row, place + 1)]
         where = steps[place] + (steps[1] - steps[0]) * before / (before - after)
         np.minimum.at(least, row, where)
         np.maximum.at(greatest, row, where)
-    nowhere = greatest < least
-    return np.where(nowhere, 0.0, least), np.where(nowhere, 1.0, greatest)
+    inside = np.abs(middle[..., [0, -1]]) <= limits[..., [0, -1]]
+    least = np.where(inside[..., 0], steps[0], np.where(inside[..., 1], np.minimum(least, steps[-1]), least))
+    greatest = np.where(inside[..., 1], steps[-1], np.where(inside[..., 0], np.maximum(greatest, steps[0]), greatest))
+    return least, greatest
 
 
 def _over_rows(even: tuple[float, ...], worst: tuple[float, ...], count: float = 0.0) -> OverRows:

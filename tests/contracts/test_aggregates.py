@@ -129,7 +129,7 @@ def test_without_noise_the_number_is_exact(name: str, grid: Grid, kind: ColumnTy
 def test_half_widths_hold_what_they_promise(name: str, grid: Grid, kind: ColumnType) -> None:
     draws, epsilon, level = 4_000, Fraction(1, 3), 0.95
     for number, way in enumerate(_ways(name, grid, kind)):
-        rows = _with_value(way, _rows(grid) * 30)
+        rows = _with_value(way, _rows(grid) * (150 if name in DEVIATIONS else 30))
         source = SystemNoise(SeededBytes(number + 1))
         exact = _exact(way, grid, rows)
         parts = _parts(way, grid)
@@ -142,15 +142,15 @@ def test_half_widths_hold_what_they_promise(name: str, grid: Grid, kind: ColumnT
             law = Law(laplace.MECHANISM, 1 / epsilon)
         values = way.combine(noisy, grid)
         truth = float(way.combine(exact, grid)[0])
-        if not way.has_interval:
-            assert name in DEVIATIONS
-            continue
+        assert way.has_interval
         low, high = way.ends(noisy, law, grid, level)
         assert low.dtype == high.dtype == values.dtype
         assert np.all(low <= values + 1e-9) and np.all(values <= high + 1e-9)
         covered = float(np.mean((low <= truth) & (truth <= high)))
         assert covered >= 0.94, (way.basis, covered)
-        assert covered <= 0.965 or values.dtype == np.int64 or not grid.cells, (way.basis, covered)
+        at_its_end = name in DEVIATIONS and grid.cells == 1  # no values vary more: the interval never lies above
+        most = 0.985 if at_its_end else 0.975 if name in DEVIATIONS else 0.965
+        assert covered <= most or values.dtype == np.int64 or not grid.cells, (way.basis, covered)
 
 
 # ---------------------------------------------------------------------------------------------- in SQL
