@@ -14,13 +14,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.aggregates.aggregate import Integers, Noisy
+from dpsql.aggregates.aggregate import Ends, Integers, Noisy
 from dpsql.aggregates.numbers import rounded_quotient, shared_count, weighted
 from dpsql.plan import NumberPlan, ReleasePlan
 from dpsql.policy import Kind
-from dpsql.query import KeyDomain, half_width_name, interval_names, key_name, number_name
+from dpsql.query import ROW, KeyDomain, interval_names, key_name, number_name
 from dpsql.release import Code, NoisyRows, narrowest
-from dpsql.result import LEVEL
 
 Column = npt.NDArray[Any]
 _DTYPES = {"BIGINT": "int64", "DOUBLE": "float64", "DATE": "datetime64[us]", "TIMESTAMP": "datetime64[us]"}
@@ -34,35 +33,65 @@ class Released:
     columns: dict[str, Column]
 
 
-def released(
-    noisy: NoisyRows, plan: ReleasePlan, *, counts: Literal["clamp", "raw"], level: Fraction = LEVEL
-) -> Released:
-    """The keys, numbers and intervals of a release; negative counts as they are (`raw`) or as 0 (`clamp`).
-
-    The noisy sums of weighted rows, and of those with finer noise, are rounded to the steps of their basis first.
+def released(noisy: NoisyRows, plan: ReleasePlan, *, counts: Literal["clamp", "raw"]) -> Released:
+    """The keys and numbers of a release, and the intervals that are asked for by formula; negative counts as they are
+    (`raw`) or as 0 (`clamp`).
     """
-    sums = [
+    sums = _in_rows(noisy, plan)
+    columns = _key_columns(plan, noisy.selected)
+    for index, number in enumerate(plan.numbers):
+        values = _combined(number, plan, sums)
+        if number.call.aggregate == "count" and counts == "clamp":
+            values = np.maximum(values, 0)
+        columns[number_name(index)] = values
+    for index, (asked, level) in enumerate(plan.query.intervals):
+        if isinstance(asked, int):
+            columns |= dict(zip(interval_names(index), _ends(plan.numbers[asked], plan, sums, level), strict=True))
+    columns[ROW] = np.arange(cells_of(noisy, plan))
+    return Released(columns)
+
+
+def cells_of(noisy: NoisyRows, plan: ReleasePlan) -> int:
+    """How many rows a release has."""
+    return plan.query.cells * (1 if noisy.selected is None else len(noisy.selected))
+
+
+def ends(noisy: NoisyRows, plan: ReleasePlan, number: int, level: Fraction) -> Ends:
+    """The ends of the intervals of a number. A count's are those of the count before it is shown as 0."""
+    return _ends(plan.numbers[number], plan, _in_rows(noisy, plan), level)
+
+
+def numbers(noisy: NoisyRows, plan: ReleasePlan, wanted: Sequence[int]) -> dict[str, Column]:
+    """Some numbers of a release, by name, negative counts as they are."""
+    sums = _in_rows(noisy, plan)
+    return {number_name(index): _combined(plan.numbers[index], plan, sums) for index in wanted}
+
+
+def keys(noisy: NoisyRows, plan: ReleasePlan) -> dict[str, Column]:
+    """The keys of a release, by name."""
+    return _key_columns(plan, noisy.selected)
+
+
+def _in_rows(noisy: NoisyRows, plan: ReleasePlan) -> list[Noisy]:
+    """The noisy sums of each basis in its steps, of rows that count in full.
+
+    Those of weighted rows, and of those with finer noise, are rounded to that. What was chosen stays as it is.
+    """
+    return [
         {part.name: narrowest(_in_full(parts[part.name], basis.bound.steps * part.fine)) for part in basis.parts}
         if basis.candidates is None
         else parts
         for basis, parts in zip(plan.bases, noisy.sums, strict=True)
     ]
-    columns = _key_columns(plan, noisy.selected)
-    for index, number in enumerate(plan.numbers):
-        grid, parts, law = plan.bases[number.basis].grid, _parts(number, plan, sums), plan.law(number)
-        values = number.way.combine(parts, grid)
-        if number.call.aggregate == "count" and counts == "clamp":
-            values = np.maximum(values, 0)
-        columns[number_name(index)] = values
-        if number.way.interval is not None:
-            low, high = number.way.interval(parts, law, grid, float(level))
-            columns[half_width_name(index)] = np.maximum(np.maximum(values - low, high - values), 0.0)
-    for index, (asked, own) in enumerate(plan.query.intervals):
-        number = plan.numbers[asked]
-        grid = plan.bases[number.basis].grid
-        ends = number.way.ends(_parts(number, plan, sums), plan.law(number), grid, float(own))
-        columns |= dict(zip(interval_names(index), ends, strict=True))
-    return Released(columns)
+
+
+def _combined(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Column:
+    return number.way.combine(_parts(number, plan, sums), plan.bases[number.basis].grid)
+
+
+def _ends(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy], level: Fraction) -> Ends:
+    grid = plan.bases[number.basis].grid
+    return number.way.ends(_parts(number, plan, sums), plan.law(number), grid, float(level))
 
 
 def _parts(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Noisy:
@@ -77,7 +106,7 @@ def _parts(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Nois
 
 def listed(plan: ReleasePlan) -> Released:
     """A release of no numbers: the declared keys, from the policy alone."""
-    return Released(_key_columns(plan))
+    return Released({**_key_columns(plan), ROW: np.arange(plan.query.cells)})
 
 
 def sample(plan: ReleasePlan) -> Released:
@@ -86,11 +115,10 @@ def sample(plan: ReleasePlan) -> Released:
     columns = _key_columns(plan, sample=rows)
     for index, number in enumerate(plan.numbers):
         columns[number_name(index)] = np.ones(rows, dtype=np.int64).astype(_DTYPES[number.call.sql_type])
-        if number.way.interval is not None:
-            columns[half_width_name(index)] = np.ones(rows, dtype=np.float64)
     for index, (asked, _) in enumerate(plan.query.intervals):
         for name in interval_names(index):
-            columns[name] = columns[number_name(asked)]
+            columns[name] = columns[number_name(asked)] if isinstance(asked, int) else np.ones(rows)
+    columns[ROW] = np.arange(rows)
     return Released(columns)
 
 

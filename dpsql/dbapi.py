@@ -31,7 +31,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -141,20 +141,36 @@ class CursorPrivacy:
     delta_charged    above 0 where the query groups by keys that aren't public
     stored           when the oldest of the answer's numbers were released (UTC), where some were stored: these cost
                      nothing again. None: all are fresh
-    level            of the half-widths: 0.95
-    half_widths      one for each column of `description`: None where the column is not one noisy number as it
-                     stands; a number w: each exact number lies within answer ± w in `level` of all answers; a
-                     tuple of such numbers, one for each row, where w depends on the row (AVG). They cover the
-                     noise, not what bounds clip, and refer to counts before those are shown as at least 0.
+    level            of half-widths and intervals: 0.95
     """
 
     analyst: str
     epsilon_charged: Fraction
     epsilon_left: Fraction | None
     level: float
-    half_widths: tuple[float | tuple[float, ...] | None, ...]
     delta_charged: Fraction = Fraction(0)
     stored: dt.datetime | None = None
+    _columns: tuple[ResultColumn, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def half_widths(self) -> tuple[float | tuple[float | None, ...] | None, ...]:
+        """One for each column of `description`: None where none is known, as where it is no noisy number; a number w:
+        each exact number lies within answer ± w in `level` of all answers; a tuple of such numbers, one for each row,
+        where w depends on the row (AVG, arithmetic on several numbers).
+
+        They cover the noise, not what bounds clip, and refer to counts before those are shown as at least 0.
+        """
+        widths = ((c.half_width, c.half_widths) for c in self._columns)
+        return tuple(same if each is None else each for same, each in widths)
+
+    @property
+    def intervals(self) -> tuple[tuple[tuple[float, float] | None, ...] | None, ...]:
+        """One for each column of `description`: None where none is known, else (low, high) for each row, or None.
+
+        In `level` of all answers the exact number lies between the two; they are those of DP_INTERVAL_LOW and
+        DP_INTERVAL_HIGH. Worked out once they are asked for: they cost nothing. Raises Error.
+        """
+        return tuple(None if c.intervals is None else c.intervals.pairs for c in self._columns)
 
     def __str__(self) -> str:
         left = "no limit" if self.epsilon_left is None else f"{float(self.epsilon_left):.9g} left"
@@ -163,15 +179,14 @@ class CursorPrivacy:
 
 def _privacy(result: Result) -> CursorPrivacy:
     cost = result.privacy
-    widths = tuple(c.half_width if c.half_widths is None else c.half_widths for c in result.columns)
     return CursorPrivacy(
         cost.analyst,
         cost.epsilon_charged,
         cost.epsilon_left,
         cost.level,
-        widths,
         cost.delta_charged,
         cost.stored,
+        result.columns,
     )
 
 
@@ -438,47 +453,48 @@ class Cursor:
 
     # -- data frames
 
-    def fetchnumpy(self, *, half_widths: bool = False) -> dict[str, Array]:
+    def fetchnumpy(self, *, half_widths: bool = False, intervals: bool = False) -> dict[str, Array]:
         """All rows that are left, as a NumPy array for each column, by name; masked arrays if NULL is in them.
 
-        With `half_widths`, here and below, each noisy number is followed by a column `<name>_half_width`. Raises
+        With `half_widths`, here and below, each noisy number is followed by a column `<name>_half_width`, with
+        `intervals` by `<name>_low` and `<name>_high`. Raises
         InterfaceError where two columns have one name, DataError for a value that a frame can't hold (a date before
         year 1); the rows are then still there to be fetched.
         """
-        return self._frame(frames.numpy_arrays, half_widths)
+        return self._frame(frames.numpy_arrays, frames.Added(half_widths, intervals))
 
-    def df(self, *, half_widths: bool = False) -> pandas.DataFrame:
+    def df(self, *, half_widths: bool = False, intervals: bool = False) -> pandas.DataFrame:
         """All rows that are left, as a pandas DataFrame; `attrs["privacy"]` says what they cost.
 
         Raises InterfaceError where pandas is missing, DataError.
         """
-        return self._frame(frames.pandas_frame, half_widths)
+        return self._frame(frames.pandas_frame, frames.Added(half_widths, intervals))
 
-    def pl(self, *, half_widths: bool = False) -> polars.DataFrame:
+    def pl(self, *, half_widths: bool = False, intervals: bool = False) -> polars.DataFrame:
         """All rows that are left, as a polars DataFrame.
 
         Raises InterfaceError where polars or pyarrow is missing or two columns have one name, NotSupportedError for
         types that Arrow lacks, DataError.
         """
-        return self._frame(frames.polars_frame, half_widths)
+        return self._frame(frames.polars_frame, frames.Added(half_widths, intervals))
 
-    def arrow(self, *, half_widths: bool = False) -> pyarrow.Table:
+    def arrow(self, *, half_widths: bool = False, intervals: bool = False) -> pyarrow.Table:
         """All rows that are left, as a pyarrow Table; the schema's metadata say what they cost, as JSON.
 
         Raises InterfaceError where pyarrow is missing, NotSupportedError for types that Arrow lacks, DataError.
         """
-        return self._frame(frames.arrow_table, half_widths)
+        return self._frame(frames.arrow_table, frames.Added(half_widths, intervals))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows that are left for any library that reads Arrow streams; they stay to be fetched.
 
         A reader may ask more than once: first for the schema, then for the rows.
         """
-        return frames.arrow_table(self._answer(), self._position, False).__arrow_c_stream__(requested_schema)
+        return frames.arrow_table(self._answer(), self._position, frames.Added()).__arrow_c_stream__(requested_schema)
 
-    def _frame(self, make: Callable[[Result, int, bool], _Frame], half_widths: bool) -> _Frame:
+    def _frame(self, make: Callable[[Result, int, frames.Added], _Frame], added: frames.Added) -> _Frame:
         answer = self._answer()
-        frame = make(answer, self._position, half_widths)
+        frame = make(answer, self._position, added)
         self._position = len(answer.values)
         return frame
 

@@ -5,27 +5,25 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-import re
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from dpsql.privacy.loss import DELTA_PLACES, decimal_text
-from dpsql.result import Result, ResultColumn, stored_text
+from dpsql.result import Result, ResultColumn, is_number_type, stored_text
 
-_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BIGNUM|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)", re.IGNORECASE)
 _DIGITS = 6
 
 
 def is_number(column: ResultColumn) -> bool:
     """Whether a column holds numbers, which stand to the right."""
-    return _NUMBER.fullmatch(column.type) is not None
+    return is_number_type(column.type)
 
 
 def has_error(column: ResultColumn) -> bool:
     """Whether half-widths are known of its values."""
-    return column.half_width is not None or column.half_widths is not None
+    return column.half_width is not None or column.intervals is not None
 
 
 def error_note(result: Result) -> str:
@@ -36,9 +34,8 @@ def error_note(result: Result) -> str:
 
 def half_widths(column: ResultColumn, rows: int) -> list[float | None]:
     """The half-width of each of the first values, None where none is known."""
-    if column.half_widths is not None:
-        return list(column.half_widths[:rows])
-    return [column.half_width] * rows
+    widths = column.half_widths
+    return [column.half_width] * rows if widths is None else list(widths[:rows])
 
 
 def cells(column: ResultColumn, values: Sequence[Any], *, separators: bool = True) -> list[str]:

@@ -1,7 +1,7 @@
 """Answers as NumPy arrays, pandas and polars data frames, and Arrow.
 
-Each function takes a result, the first row that is wanted, and whether each noisy number is followed by a column
-`<name>_half_width`. Values are exact: decimals and integers beyond 64 bits stay Python objects in NumPy and pandas, and
+Each function takes a result, the first row that is wanted, and which columns each noisy number is followed by: see
+`Added`. Values are exact: decimals and integers beyond 64 bits stay Python objects in NumPy and pandas, and
 are decimals in Arrow and polars. pandas, polars and pyarrow are imported when they are needed.
 """
 
@@ -71,6 +71,14 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
+class Added:
+    """What follows each column with an error: `<name>_half_width`; `<name>_low` and `<name>_high`, its interval."""
+
+    half_widths: bool = False
+    intervals: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class _Column:
     """A column of a frame: `values` of the dtype of its SQL type, masked if NULL is among them."""
 
@@ -87,32 +95,32 @@ class _Column:
 # ---------------------------------------------------------------------------------------------- frames
 
 
-def numpy_arrays(result: Result, start: int, half_widths: bool) -> dict[str, Array]:
+def numpy_arrays(result: Result, start: int, added: Added) -> dict[str, Array]:
     """An array for each column, masked if NULL is among its values."""
-    columns = _columns(result, start, half_widths)
+    columns = _columns(result, start, added)
     _check_names(columns, "a dictionary of arrays")
     return {column.name: column.values for column in columns}
 
 
-def pandas_frame(result: Result, start: int, half_widths: bool) -> pandas.DataFrame:
+def pandas_frame(result: Result, start: int, added: Added) -> pandas.DataFrame:
     """A pandas DataFrame, the privacy facts in its `attrs`."""
     pd = _package("pandas", "pandas")
-    columns = _columns(result, start, half_widths)
+    columns = _columns(result, start, added)
     frame = pd.DataFrame({i: _pandas_column(pd, column) for i, column in enumerate(columns)})
     frame.columns = [column.name for column in columns]
     frame.attrs["privacy"] = privacy_facts(result)
     return frame
 
 
-def arrow_table(result: Result, start: int, half_widths: bool) -> pyarrow.Table:
+def arrow_table(result: Result, start: int, added: Added) -> pyarrow.Table:
     """A pyarrow Table, the privacy facts in the metadata of its schema."""
-    return _arrow_table(_package("pyarrow", "arrow"), result, _columns(result, start, half_widths))
+    return _arrow_table(_package("pyarrow", "arrow"), result, _columns(result, start, added))
 
 
-def polars_frame(result: Result, start: int, half_widths: bool) -> polars.DataFrame:
+def polars_frame(result: Result, start: int, added: Added) -> polars.DataFrame:
     """A polars DataFrame, made by way of Arrow."""
     pl, pa = _package("polars", "polars"), _package("pyarrow", "polars")
-    columns = _columns(result, start, half_widths)
+    columns = _columns(result, start, added)
     _check_names(columns, "a polars DataFrame")
     frame: polars.DataFrame = pl.DataFrame(_arrow_table(pa, result, columns))
     return frame
@@ -163,20 +171,23 @@ def _check_names(columns: list[_Column], frame: str) -> None:
 # ---------------------------------------------------------------------------------------------- columns
 
 
-def _columns(result: Result, start: int, half_widths: bool) -> list[_Column]:
+def _columns(result: Result, start: int, added: Added) -> list[_Column]:
     columns: list[_Column] = []
     for index, column in enumerate(result.columns):
         values = result.values.column(index, start)
         columns.append(_Column(column.name, column.type, _typed(column.name, column.type, values)))
-        if half_widths and has_error(column):
+        if added.half_widths and has_error(column):
             columns.append(_Column(f"{column.name}_half_width", "DOUBLE", _widths(column, start, len(values))))
+        if added.intervals and column.intervals is not None:
+            for end, found in zip(("low", "high"), column.intervals.ends, strict=True):
+                whole = "BIGINT" if found.dtype == np.int64 else "DOUBLE"
+                columns.append(_Column(f"{column.name}_{end}", whole, found[start:]))
     return columns
 
 
 def _widths(column: ResultColumn, start: int, rows: int) -> Array:
-    if column.half_widths is None:
-        return np.full(rows, column.half_width)
-    return np.array(column.half_widths[start:], dtype=np.float64)
+    widths = column.half_widths
+    return np.full(rows, column.half_width) if widths is None else np.array(widths[start:], dtype=np.float64)
 
 
 def _typed(name: str, type_: str, values: Array) -> Array:

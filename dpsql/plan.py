@@ -25,7 +25,7 @@ from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
 from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
-from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery
+from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery, numbers_in
 
 LN_2_64 = Fraction(4_436_142, 100_000)
 """Just above ln(2^64): a discrete Laplace draw beyond scale·ln(2^64) has probability below 2^-63."""
@@ -427,13 +427,17 @@ def _check_draws(query: ReleaseQuery, bases: Sequence[BasisPlan]) -> None:
 
 def _check_intervals(query: ReleaseQuery, numbers: Sequence[NumberPlan]) -> None:
     for asked, _ in query.intervals:
-        if not numbers[asked].way.has_interval:
-            call = numbers[asked].call
-            raise UnsupportedQuery(
-                f"the interval of {call.text} isn't known",
-                hint="intervals are known of COUNT, SUM and AVG" if call.choice is None else "see its rank in EXPLAIN",
-                position=position_of(call.text.node),
-            )
+        arithmetic = isinstance(asked, exp.Expr)
+        for number in numbers_in(asked) if isinstance(asked, exp.Expr) else (asked,):
+            call, way = numbers[number].call, numbers[number].way
+            if not (way.has_noise if arithmetic else way.has_interval):
+                raise UnsupportedQuery(
+                    f"the interval of {'arithmetic on ' * arithmetic}{call.text} isn't known",
+                    hint="intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these"
+                    if call.choice is None or arithmetic
+                    else "see its rank in EXPLAIN",
+                    position=position_of(call.text.node),
+                )
 
 
 def _is_count_of_units(query: ReleaseQuery, call: Call) -> bool:

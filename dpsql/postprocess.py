@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import duckdb
+import numpy as np
 from sqlglot import exp
 
 from dpsql.columns import Released
@@ -24,7 +25,7 @@ from dpsql.engines.duckdb_sources.driver import is_interrupt
 from dpsql.errors import Cancelled, DatabaseError, EngineError, InternalError, UnknownColumn, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.query import Constant
-from dpsql.result import Values
+from dpsql.result import Array, Values
 from dpsql.rows import RESERVED
 
 MEMORY = "1GB"
@@ -190,6 +191,25 @@ class Scratch:
                 f"the query over the noisy rows failed ({type(error).__name__}); the charge stands",
                 hint="check casts and divisions outside the aggregates: they see noisy numbers",
             ) from None
+
+    def doubles(self, sql: str, tables: Mapping[str, Released]) -> list[Array]:
+        """The columns of a query of doubles over these tables alone, in their rows' order, NaN for NULL."""
+        cursor = self._cursor()
+        try:
+            for name, table in tables.items():
+                cursor.register(name, table.columns)
+            with self._limited(cursor):
+                found = cursor.execute(sql).fetchnumpy()
+        except duckdb.InterruptException:
+            raise Cancelled("the intervals took too long", hint="ask for fewer rows") from None
+        except duckdb.Error as error:
+            raise EngineError(
+                f"the intervals could not be worked out ({type(error).__name__})", hint="ask without them"
+            ) from None
+        finally:
+            for name in tables:
+                cursor.unregister(name)
+        return [np.ma.filled(column.astype(np.float64), np.nan) for column in found.values()]
 
     def value(self, constant: Constant, outer: Outer, releases: Mapping[str, Released]) -> object:
         """The value of a constant, or its rows as a list of dicts. A number that is none (NaN, infinity) is NULL.

@@ -161,7 +161,8 @@ class ReleaseQuery:
     """One SELECT that aggregates private rows.
 
     epsilon    what it asks for itself; None: a share of the statement's
-    intervals  (index of a call, level) of each interval that is asked for
+    intervals  (index of a call, or arithmetic on several over this release's columns; level) of each interval that is
+               asked for
     selection  how its private keys are to be selected
     weights    by how much an error of each call counts; none: all alike
     """
@@ -171,7 +172,7 @@ class ReleaseQuery:
     keys: tuple[Key, ...]
     calls: tuple[Call, ...]
     epsilon: Fraction | None = None
-    intervals: tuple[tuple[int, Fraction], ...] = ()
+    intervals: tuple[tuple[int | exp.Expr, Fraction], ...] = ()
     selection: AskedSelection = AskedSelection()
     weights: tuple[Fraction, ...] = ()
 
@@ -260,10 +261,28 @@ def number_name(index: int) -> str:
     return f"{RESERVED}_number_{index}"
 
 
-def half_width_name(index: int) -> str:
-    return f"{RESERVED}_half_width_{index}"
+ROW = f"{RESERVED}_row"
+"""The column of a release that numbers its rows from 0."""
 
 
 def interval_names(index: int) -> tuple[str, str]:
     """The columns of an interval's lower and upper ends."""
     return f"{RESERVED}_interval_low_{index}", f"{RESERVED}_interval_high_{index}"
+
+
+def numbers_in(tree: exp.Expr) -> tuple[int, ...]:
+    """The released numbers that an expression over one release computes with; none where it does more than that.
+
+    That is where it reads anything else than numbers and keys, or other rows too: a subquery, a window.
+    """
+    found: set[int] = set()
+    for node in tree.walk():
+        if isinstance(node, (exp.Query, exp.Window, exp.AggFunc)):
+            return ()
+        if isinstance(node, exp.Column):
+            prefix, _, index = node.name.rpartition("_")
+            if node.table or not index.isdecimal() or node.name not in (key_name(int(index)), number_name(int(index))):
+                return ()
+            if prefix == number_name(0).rpartition("_")[0]:
+                found.add(int(index))
+    return tuple(sorted(found))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 from operator import itemgetter
@@ -15,26 +17,9 @@ import numpy.typing as npt
 
 Row = tuple[Any, ...]
 Array = npt.NDArray[Any]
+Ends = tuple[Array, Array]
 LEVEL = Fraction(95, 100)
 """Of half-widths, and of intervals that name none."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResultColumn:
-    """One column of a result.
-
-    type        the SQL type, as DuckDB names it
-    half_width  the answer ± this holds the exact number in `level` of all releases, where the column is one released
-                number as it stands and the half-width is the same for all rows; else None
-    half_widths the same, one for each row, where it depends on the answer (AVG)
-
-    Half-widths cover noise, not clipping, and refer to a count before it is shown as 0.
-    """
-
-    name: str
-    type: str
-    half_width: float | None = None
-    half_widths: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +38,14 @@ class Privacy:
     delta_charged: Fraction = Fraction(0)
     threshold: int | None = None
     stored: dt.datetime | None = None
+
+
+_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|BIGNUM|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)", re.IGNORECASE)
+
+
+def is_number_type(sql_type: str) -> bool:
+    """Whether values of a SQL type, as DuckDB names it, are numbers."""
+    return _NUMBER.fullmatch(sql_type) is not None
 
 
 def moment_text(time: dt.datetime) -> str:
@@ -107,6 +100,70 @@ class Values:
 
 def _zipped(columns: Sequence[Array]) -> list[Row]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+class Intervals:
+    """The intervals of a column, one for each row, worked out once they are looked at.
+
+    By Monte Carlo (`drawn`) that takes some milliseconds and more; else it is done at once.
+    """
+
+    __slots__ = ("_ends", "_make", "_values", "drawn")
+
+    def __init__(self, make: Callable[[], Ends], values: Callable[[], Array], *, drawn: bool = False) -> None:
+        """`make` gives the ends, NaN where none are known; `values` the column."""
+        self._make: Callable[[], Ends] | None = make
+        self._ends: Ends | None = None
+        self._values = values
+        self.drawn = drawn
+
+    @property
+    def ends(self) -> Ends:
+        """Lower and upper ends, NaN where none are known."""
+        if self._ends is None:
+            make = self._make
+            if make is not None:  # else another thread was quicker
+                self._ends, self._make = make(), None
+        assert self._ends is not None
+        return self._ends
+
+    @property
+    def pairs(self) -> tuple[tuple[float, float] | None, ...]:
+        """(low, high) for each row, None where they aren't known."""
+        low, high = (end.tolist() for end in self.ends)
+        return tuple(None if a != a or b != b else (a, b) for a, b in zip(low, high, strict=True))
+
+    @property
+    def half_widths(self) -> tuple[float | None, ...]:
+        """The longer side of each interval, seen from the value; None where it isn't known."""
+        low, high = (end.astype(np.float64) for end in self.ends)
+        values = [math.nan if value is None else float(value) for value in self._values().tolist()]
+        with np.errstate(invalid="ignore"):  # of infinite values
+            longer: Array = np.maximum(np.maximum(values - low, high - values), 0.0)
+        return tuple(None if width != width else width for width in longer.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """One column of a result.
+
+    type        the SQL type, as DuckDB names it
+    half_width  the answer ± this holds the exact number in `level` of all releases, where the column is one released
+                number as it stands and the half-width is the same for all rows; else None
+    intervals   of the exact numbers, one for each row; None where none are known
+
+    Both cover noise, not clipping, and refer to a count before it is shown as 0.
+    """
+
+    name: str
+    type: str
+    half_width: float | None = None
+    intervals: Intervals | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def half_widths(self) -> tuple[float | None, ...] | None:
+        """The half-widths where they depend on the answer (AVG, arithmetic): the longer side of each interval."""
+        return self.intervals.half_widths if self.half_width is None and self.intervals is not None else None
 
 
 @dataclass(frozen=True, slots=True)

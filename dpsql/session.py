@@ -8,22 +8,24 @@ import os
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
+import numpy as np
 from sqlglot import exp
 
 from dpsql.analyze import analyze
 from dpsql.answers import Answer, Answers, Question, answers_path, asker_of, declarations, questions
-from dpsql.columns import Released, listed, released, sample
+from dpsql.columns import Released, ends, listed, released, sample
 from dpsql.engines import Engine, Transaction, open_engine
 from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import Cost, explain
 from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
+from dpsql.monte_carlo import drawn_ends, draws_of, with_drawn
 from dpsql.parse import Format, Parameters, Parser, Statement
 from dpsql.plan import Plan, ReleasePlan, charge_of, check_epsilon, counting, plan_query
 from dpsql.policy import Column, Kind, Policy, Table
@@ -35,21 +37,22 @@ from dpsql.query import (
     Constant,
     Query,
     direct_release,
-    half_width_name,
     interval_names,
     key_name,
     number_name,
     release_name,
 )
 from dpsql.release import NoisyRows, release
-from dpsql.result import LEVEL, Privacy, Result, ResultColumn, Values
+from dpsql.result import LEVEL, Array, Ends, Intervals, Privacy, Result, ResultColumn, Values, is_number_type
 from dpsql.rewrite.inner import Inner, inner_queries
 from dpsql.rewrite.outer import (
+    Errors,
     direct_numbers,
     plain_columns,
     render,
     total,
-    with_half_widths,
+    with_error_columns,
+    with_rows,
     without_clock,
 )
 from dpsql.rows import Catalogue
@@ -73,14 +76,14 @@ class Compiled:
     outer: Outer
     constants: Mapping[str, tuple[Constant, Outer]]
     columns: tuple[ResultColumn, ...]
-    extra: tuple[tuple[int, int], ...]
+    errors: Errors | None
     explain: Format | None
     level: Fraction
 
     @property
     def outer_sql(self) -> str:
         """The outer query's text; where the engine isn't asked, written when it is wanted."""
-        return self.outer.sql or render(with_half_widths(self.plan)[0])
+        return self.outer.sql or render(with_rows(self.plan)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +270,7 @@ class Session:
 
     def _result(self, run: Run, analyst: str, charged: PrivacyLoss, remaining: Remaining) -> Result:
         compiled = run.compiled
-        values = run.scratch.run(compiled.outer, run.rows)
-        columns = compiled.columns
-        if compiled.extra:
-            visible = len(columns)
-            new = list(columns)
-            for offset, (position, _) in enumerate(compiled.extra):
-                widths = tuple(values.column(visible + offset).tolist())
-                new[position] = replace(new[position], half_widths=widths)
-            columns, values = tuple(new), values.without_columns_from(visible)
+        columns, values = run.with_intervals(run.scratch.run(compiled.outer, run.rows))
         thresholds = [r.selection.threshold for r in compiled.plan.releases if r.selection is not None]
         privacy = Privacy(
             analyst,
@@ -423,17 +418,20 @@ class Session:
         plan = replace(plan, outer=without_clock(plan.outer, today))
         inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
         asked = questions(plan, inner, data.declared)
-        tree, extra = with_half_widths(plan)
-        outer = _plain_outer(plan, tree)
-        constants: dict[str, tuple[Constant, Outer]] = {}
-        if outer is None or plan.constants:
+
+        def bind(plan: Plan, sql: str) -> Outer:
             samples = {release_name(i): sample(r) for i, r in enumerate(plan.releases)}
-            bound = partial(data.scratch.bind, samples=samples, tree=statement.tree)
-            outer = outer or bound(render(total(tree)))
-            constants = {c.name: (c, bound(render(total(c.tree)))) for c in plan.constants}
-        visible = len(outer.names) - len(extra)
-        columns = _columns(plan, outer, visible, level)
-        return Compiled(plan, inner, asked, outer, constants, columns, extra, statement.explain, level)
+            return data.scratch.bind(sql, samples, statement.tree)
+
+        _check_drawn(plan, bind)
+        outer, errors = _bound(plan, bind)
+        if policy.error_columns and errors is not None:
+            names = outer.names[: _visible(outer, errors)]
+            plan = with_error_columns(plan, _for_all_rows(plan, errors, level), names, level)
+            outer, errors = _bound(plan, bind)
+        constants = {c.name: (c, bind(plan, render(total(c.tree)))) for c in plan.constants}
+        columns = _columns(plan, outer, _visible(outer, errors), level)
+        return Compiled(plan, inner, asked, outer, constants, columns, errors, statement.explain, level)
 
     def _catalogue(self) -> Catalogue:
         """What the engine says of the tables' columns: it refuses where that changes while it is open."""
@@ -473,6 +471,7 @@ class Run:
         self.compiled = compiled
         self.scratch = scratch
         self.rows: dict[str, Released] = {}
+        self.noisy: dict[int, NoisyRows] = {}
         self.stored: dict[int, dt.datetime] = {}
         """When each stored release was made, by its number."""
         self.left: Remaining | None = None
@@ -500,7 +499,34 @@ class Run:
     def add(self, index: int, noisy: NoisyRows) -> None:
         """Add a release."""
         part = self.compiled.plan.releases[index]
-        self.rows[release_name(index)] = released(noisy, part, counts=self._counts, level=self.compiled.level)
+        self.noisy[index] = noisy
+        self.rows[release_name(index)] = with_drawn(released(noisy, part, counts=self._counts), noisy, part)
+
+    def with_intervals(self, values: Values) -> tuple[tuple[ResultColumn, ...], Values]:
+        """The columns of the result with their intervals, which are worked out where someone looks at them, and their
+        values alone.
+        """
+        columns, errors, level = list(self.compiled.columns), self.compiled.errors, self.compiled.level
+        if errors is None:
+            return self.compiled.columns, values
+        rows: Array | None = None
+        if self.compiled.outer.plain is None:
+            rows = values.column(len(columns)).astype(np.int64)
+            values = values.without_columns_from(len(columns))
+        noisy, part = self.noisy[errors.release], self.compiled.plan.releases[errors.release]
+
+        def of_number(number: int) -> Ends:
+            low, high = ends(noisy, part, number, level)
+            return (low, high) if rows is None else (low[rows], high[rows])
+
+        trees = dict(errors.expressions)
+        drawn = cache(lambda: dict(zip(trees, drawn_ends(noisy, part, list(trees.values()), level, rows), strict=True)))
+        made: list[tuple[int, Callable[[], Ends]]] = [(i, partial(of_number, number)) for i, number in errors.numbers]
+        made += [(i, partial(lambda position: drawn()[position], i)) for i in trees]
+        for index, make in made:
+            intervals = Intervals(make, partial(values.column, index), drawn=index in trees)
+            columns[index] = replace(columns[index], intervals=intervals)
+        return tuple(columns), values
 
     def add_stored(self, index: int, answer: Answer) -> None:
         """Add a release that was made before."""
@@ -601,6 +627,54 @@ _KEY_TYPES = {
 }
 
 
+Bind = Callable[[Plan, str], Outer]
+
+
+def _bound(plan: Plan, bind: Bind) -> tuple[Outer, Errors | None]:
+    """The outer query bound, and the columns of its result of which errors are known.
+
+    Those of an expression are where it gives a number, which shows once it is bound.
+    """
+    tree, errors = with_rows(plan)
+    outer = _plain_outer(plan, tree) or bind(plan, render(total(tree)))
+    if errors is not None:
+        numeric = tuple((i, e) for i, e in errors.expressions if is_number_type(outer.types[i]))
+        errors = replace(errors, expressions=numeric)
+    return outer, errors
+
+
+def _visible(outer: Outer, errors: Errors | None) -> int:
+    """How many columns the result has: the last one that the engine gives may number its rows."""
+    return len(outer.names) - (errors is not None and outer.plain is None)
+
+
+def _check_drawn(plan: Plan, bind: Bind) -> None:
+    """Refuse intervals of expressions that give no number, or of more rows than are drawn for."""
+    for index, release_plan in enumerate(plan.releases):
+        for asked, level in release_plan.query.intervals:
+            if not isinstance(asked, exp.Expr):
+                continue
+            select = exp.select(asked.copy()).from_(exp.to_identifier(release_name(index), quoted=True))
+            if not is_number_type(bind(plan, render(total(select))).types[0]):
+                raise UnsupportedQuery(
+                    "an interval is asked for of an expression that gives no number",
+                    hint="ask for that of a number: DP_INTERVAL_LOW(ratio)",
+                )
+            if not release_plan.query.private_keys and not draws_of(release_plan.query.cells, level):
+                raise UnsupportedQuery(
+                    f"intervals at level {float(level):g} of an expression for {release_plan.query.cells} groups take "
+                    "too many draws",
+                    hint="ask for fewer groups or a lower level, or for the intervals of the aggregates",
+                )
+
+
+def _for_all_rows(plan: Plan, errors: Errors, level: Fraction) -> Errors:
+    """The columns of which errors are known for every row of the release."""
+    query = plan.releases[errors.release].query
+    drawn = bool(query.private_keys) or draws_of(query.cells, level) > 0
+    return errors if drawn else replace(errors, expressions=())
+
+
 def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
     """The outer query where it only lists a release's columns, whose types are known without asking the engine."""
     columns, index = plain_columns(tree), direct_release(tree)
@@ -608,10 +682,10 @@ def _plain_outer(plan: Plan, tree: exp.Expr) -> Outer | None:
         return None
     release_plan = plan.releases[index]
     types = {key_name(i): _KEY_TYPES.get(k.domain.kind, "") for i, k in enumerate(release_plan.query.keys)}
-    for i, number in enumerate(release_plan.numbers):
-        types |= {number_name(i): number.call.sql_type, half_width_name(i): "DOUBLE"}
+    types |= {number_name(i): number.call.sql_type for i, number in enumerate(release_plan.numbers)}
     for i, (asked, _) in enumerate(release_plan.query.intervals):
-        types |= dict.fromkeys(interval_names(i), types[number_name(asked)])
+        of_number = types[number_name(asked)] if isinstance(asked, int) else "DOUBLE"
+        types |= dict.fromkeys(interval_names(i), of_number)
     names = tuple(item.alias_or_name for item in tree.expressions)
     return Outer("", None, names, tuple(types[c] for c in columns), columns)
 

@@ -25,7 +25,7 @@ from dpsql.engines.exact_rows import ExactRows
 from dpsql.engines.twin import Row, TwinEngine
 from dpsql.errors import EngineError
 from dpsql.policy import Policy, load
-from dpsql.result import Result
+from dpsql.result import Intervals, Result
 from dpsql.session import Session, _level
 
 # ---------------------------------------------------------------------------------------------- policies
@@ -177,3 +177,9 @@ def examples(number: int) -> settings:
     """So many examples in CI; as many as the profile says under another one."""
     profile = settings.default
     return settings(max_examples=number if profile is None or profile.derandomize else profile.max_examples)
+
+
+def intervals(values: Sequence[float], half_widths: Sequence[float]) -> Intervals:
+    """Intervals of these values whose longer sides are these."""
+    found, widths = np.array(values, dtype=np.float64), np.array(half_widths, dtype=np.float64)
+    return Intervals(lambda: (found - widths, found + widths / 2), lambda: found)

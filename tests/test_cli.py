@@ -26,6 +26,7 @@ from dpsql.policy import load
 from dpsql.result import Privacy, Result, ResultColumn, Values
 from dpsql.session import Session
 from dpsql.table import Head, table, width
+from tests.harness import intervals
 
 ROOT = Path(__file__).parent.parent
 POLICY = """\
@@ -752,7 +753,7 @@ def test_numbers_in_tables() -> None:
     columns = (
         ResultColumn("n", "BIGINT", 8.2),
         ResultColumn("s", "DOUBLE", 343.0),
-        ResultColumn("m", "DOUBLE", None, (0.0344, float("inf"))),
+        ResultColumn("m", "DOUBLE", None, intervals((12.34567, 5.0), (0.0344, float("inf")))),
         ResultColumn("year", "BIGINT"),
         ResultColumn("d", "DOUBLE"),
     )

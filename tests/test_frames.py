@@ -25,6 +25,7 @@ import pytest
 import dpsql
 from dpsql import frames, notebook
 from dpsql.result import Privacy, Result, ResultColumn, Values
+from tests.harness import intervals
 
 POLICY = """\
 dpsql: 1
@@ -316,9 +317,9 @@ def test_moments_of_any_zone_are_in_utc() -> None:
     moment = dt.datetime(2020, 1, 31, 10, tzinfo=dt.timezone(dt.timedelta(hours=-5)))
     columns = (ResultColumn("v", "TIMESTAMP WITH TIME ZONE"),)
     result = Result(columns, Values([(moment,)]), Privacy("a", Fraction(1), Fraction(0), None))
-    assert frames.numpy_arrays(result, 0, False)["v"][0] == np.datetime64("2020-01-31T15:00:00")
-    assert frames.arrow_table(result, 0, False).to_pydict() == {"v": [moment]}
-    assert frames.pandas_frame(result, 0, False)["v"][0] == moment
+    assert frames.numpy_arrays(result, 0, frames.Added())["v"][0] == np.datetime64("2020-01-31T15:00:00")
+    assert frames.arrow_table(result, 0, frames.Added()).to_pydict() == {"v": [moment]}
+    assert frames.pandas_frame(result, 0, frames.Added())["v"][0] == moment
 
 
 def test_years_beyond_9999(cursor: dpsql.Cursor) -> None:
@@ -493,7 +494,7 @@ def test_privacy_of_public_answers_without_a_limit() -> None:
         "stored": None,
         "half_widths": {},
     }
-    assert json.loads(frames.arrow_table(result, 0, False).schema.metadata[frames.METADATA]) == facts
+    assert json.loads(frames.arrow_table(result, 0, frames.Added()).schema.metadata[frames.METADATA]) == facts
 
 
 # ---------------------------------------------------------------------------------------------- readers of streams
@@ -599,7 +600,7 @@ def test_html_of_noisy_numbers() -> None:
     columns = (
         ResultColumn("n", "BIGINT", 2.4),
         ResultColumn("s", "DOUBLE", 343.0),
-        ResultColumn("m", "DOUBLE", None, (0.0344, float("inf"))),
+        ResultColumn("m", "DOUBLE", None, intervals((12.34567, 5.0), (0.0344, float("inf")))),
         ResultColumn("z", "DOUBLE", 0.0),
     )
     rows = [(1250, 47983308.4, 12.34567, 2.0), (None, -0.4, 5.0, None)]

@@ -60,7 +60,7 @@ def test_signatures() -> None:
     ]
     for name in ("fetchnumpy", "df", "pl", "arrow"):
         method = inspect.signature(getattr(dpsql.Cursor, name))
-        assert str(method).startswith("(self, *, half_widths: 'bool' = False) -> ")
+        assert str(method).startswith("(self, *, half_widths: 'bool' = False, intervals: 'bool' = False) -> ")
 
 
 def test_methods_of_cursors() -> None:

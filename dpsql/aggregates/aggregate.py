@@ -284,6 +284,11 @@ class Way:
     def has_interval(self) -> bool:
         return self.half_width is not None or self.interval is not None
 
+    @property
+    def has_noise(self) -> bool:
+        """Whether the number comes from sums that get noise, of which more can be drawn: not where a value is chosen."""
+        return self.basis is not Basis.CELLS
+
     def ends(self, noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
         """The ends of each number's interval, of the type of the numbers, whole ones rounded outward."""
         if self.interval is not None:

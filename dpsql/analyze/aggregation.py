@@ -30,6 +30,7 @@ from dpsql.query import (
     interval_names,
     key_name,
     number_name,
+    numbers_in,
     release_name,
 )
 from dpsql.rows import Rows
@@ -119,7 +120,7 @@ class ReleaseBuilder:
     where: list[exp.Expr] = field(init=False)
     keys: list[tuple[exp.Expr, Key]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    intervals: list[tuple[int, Fraction]] = field(default_factory=list)
+    intervals: list[tuple[int | exp.Expr, Fraction]] = field(default_factory=list)
     weights: dict[int, Fraction] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(init=False)
     lateral_depth: int = 0
@@ -469,15 +470,16 @@ class ReleaseBuilder:
     # -------------------------------------------------------------------- intervals
 
     def _interval_column(self, node: exp.Anonymous) -> exp.Expr:
-        """DP_INTERVAL_LOW(n) and DP_INTERVAL_HIGH(n, 0.9): an end of the interval of an aggregate of this SELECT.
+        """DP_INTERVAL_LOW(n) and DP_INTERVAL_HIGH(n, 0.9): an end of the interval of a number of this SELECT, which is
+        an aggregate or arithmetic on several.
 
         Privacy: it follows from the noisy sums and the noise's law alone, so it is post-processing and free.
         """
         if not 1 <= len(node.expressions) <= 2:
             raise refuse(node, f"{show(node)} needs an alias and perhaps a level", f"write {node.name}(n, 0.95)")
-        number = self._call_number(self._interval_of(node, node.expressions[0]))
+        asked = self._interval_of(node, node.expressions[0])
         level = interval_level(node, node.expressions[1]) if len(node.expressions) == 2 else self.analyzer.level
-        wanted = (number, level)
+        wanted = (asked, level)
         if wanted not in self.intervals:
             self.intervals.append(wanted)
         if len({level for _, level in self.intervals}) > MAX_LEVELS:
@@ -485,19 +487,32 @@ class ReleaseBuilder:
         names = interval_names(self.intervals.index(wanted))
         return exp.column(names[INTERVAL_ENDS.index(node.name.lower())], quoted=True)
 
-    def _interval_of(self, node: exp.Expr, argument: exp.Expr) -> exp.Expr:
-        """The aggregate that an interval is asked of, by alias or written out."""
+    def _interval_of(self, node: exp.Expr, argument: exp.Expr) -> int | exp.Expr:
+        """What an interval is asked of, by alias or written out: an aggregate, by number, or an expression over the
+        release's columns.
+        """
         found: exp.Expr | None = unparenthesised(argument)
         if isinstance(found, exp.Column) and not found.table:
             unnamed = {output_name(e).lower(): e for e in self.node.expressions if not isinstance(e, exp.Alias)}
             found = self.aliases.get(found.name.lower()) or unnamed.get(found.name.lower())
         found = None if found is None else unparenthesised(found)
-        if found is None or not aggregates.is_aggregate(found):
-            known = [e.alias for e in self.node.expressions if aggregates.is_aggregate(unparenthesised(e.unalias()))]
-            known = [name for name in known if name]
-            hint = f"write {node.name}({known[0]})" if known else f"SELECT COUNT(*) AS n, {node.name}(n) FROM …"
-            raise refuse(argument, f"{show(argument)} is not an aggregate of this SELECT as it stands", hint)
-        return found
+        if found is not None and aggregates.is_aggregate(found):
+            return self._call_number(found)
+        if found is not None and any(aggregates.is_aggregate(part) for part in found.walk()):
+            for part in found.walk():
+                if isinstance(part, (exp.Query, exp.Window)):
+                    what = "a window function" if isinstance(part, exp.Window) else "a subquery"
+                    raise refuse(
+                        argument, f"{show(argument)} has no interval: {what} is part of it",
+                        "ask for the interval of arithmetic on this SELECT's aggregates: SUM(x) / COUNT(*)",
+                    )  # fmt: skip
+            tree = unparenthesised(self._released(found, aliases=False))
+            if numbers_in(tree):
+                return tree
+        known = [e.alias for e in self.node.expressions if aggregates.is_aggregate(unparenthesised(e.unalias()))]
+        known = [name for name in known if name]
+        hint = f"write {node.name}({known[0]})" if known else f"SELECT COUNT(*) AS n, {node.name}(n) FROM …"
+        raise refuse(argument, f"{show(argument)} is not an aggregate of this SELECT, nor arithmetic on some", hint)
 
     # -------------------------------------------------------------------- aggregate calls
 

@@ -85,7 +85,10 @@ def _json(result: Result) -> str:
     facts: dict[str, Any] = {
         "columns": [{"name": column.name, "type": _type(column)} for column in result.columns],
         "rows": [[json_value(value) for value in row] for row in result.rows],
-        "half_widths": [json_value(c.half_width if c.half_widths is None else c.half_widths) for c in result.columns],
+        "half_widths": [
+            json_value(same if each is None else each)
+            for same, each in ((c.half_width, c.half_widths) for c in result.columns)
+        ],
         "privacy": {
             "analyst": privacy.analyst,
             "epsilon_charged": json_number(privacy.epsilon_charged),

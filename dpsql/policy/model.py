@@ -244,6 +244,8 @@ class Policy:
     """By lower-case name."""
     counts: Literal["clamp", "raw"] = "clamp"
     """Whether a count that noise made negative is shown as 0 or as it is."""
+    error_columns: bool = False
+    """Whether the ends of each known interval stand as columns in the answer."""
     answers: StoredAnswers = "per_analyst"
     data_version: str | None = None
     """The owner's name for the data as they are; None: the engine looks at the files."""

@@ -104,7 +104,7 @@ def _read_top(top: Section, path: str, problems: Problems) -> Policy | None:
     _check_version(top)
     engine = sources.read_engine(top, base)
     dialect = top.choice("dialect", sources.DIALECTS) if "dialect" in top else "duckdb"
-    privacy, counts = _read_privacy(top)
+    privacy, counts, error_columns = _read_privacy(top)
     budget = _read_budget(top, problems)
     tables = read_tables(top, base, engine, problems)
     ledger = sources.read_ledger(top, base, _files(path, engine, tables))
@@ -122,6 +122,7 @@ def _read_top(top: Section, path: str, problems: Problems) -> Policy | None:
         ledger=Path(ledger or os.devnull),
         tables=tables,
         counts="raw" if counts == "raw" else "clamp",
+        error_columns=error_columns,
         answers=cast(StoredAnswers, answers),
         data_version=data_version,
         server=server,
@@ -146,10 +147,10 @@ def _check_version(top: Section) -> None:
             )
 
 
-def _read_privacy(top: Section) -> tuple[PrivacySettings, str | None]:
+def _read_privacy(top: Section) -> tuple[PrivacySettings, str | None, bool]:
     section = top.section("privacy", "privacy", "privacy: {epsilon: 1.0}")
     if section is None:
-        return PrivacySettings(), None
+        return PrivacySettings(), None, False
     written = {key: _positive(section, key, example) for key, example in _EPSILONS.items()}
     written["delta"] = _read_delta(section, top)
     mechanism = cast(MechanismChoice, section.choice("mechanism", MECHANISMS) or "laplace")
@@ -158,7 +159,7 @@ def _read_privacy(top: Section) -> tuple[PrivacySettings, str | None]:
         mechanism=mechanism,
     )
     _check_epsilons(section, settings)
-    return settings, section.choice("counts", ("clamp", "raw"))
+    return settings, section.choice("counts", ("clamp", "raw")), section.boolean("error_columns") is True
 
 
 def _read_delta(section: Section, top: Section) -> Fraction | None:

@@ -25,7 +25,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "server",
         "tables",
     ),
-    "privacy": ("epsilon", "max_epsilon", "min_epsilon", "delta", "mechanism", "counts"),
+    "privacy": ("epsilon", "max_epsilon", "min_epsilon", "delta", "mechanism", "counts", "error_columns"),
     "budget": ("epsilon", "delta", "per", "analysts"),
     "an analyst": ("epsilon", "delta", "per"),
     "server": (

@@ -10,8 +10,9 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import sqlglot
 from sqlglot import exp
@@ -20,8 +21,9 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import UnsupportedQuery
 from dpsql.expressions import position_of, refuse, show
+from dpsql.expressions.narrowing import unparenthesised
 from dpsql.plan import Plan
-from dpsql.query import direct_release, half_width_name, number_name
+from dpsql.query import ROW, direct_release, interval_names, numbers_in
 
 _SYNTAX = frozenset(
     """
@@ -236,29 +238,91 @@ def without_clock(tree: exp.Expr, today: dt.date) -> exp.Expr:
     return tree.transform(lambda n: literal.copy() if isinstance(n, exp.CurrentDate) else n)
 
 
-def with_half_widths(plan: Plan) -> tuple[exp.Expr, tuple[tuple[int, int], ...]]:
-    """The outer query with the half-widths that depend on the answer as extra columns at its end.
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """The columns of a result whose errors follow from the noise of one release.
 
-    Only where the root SELECT reads a release itself and keeps its rows apart (no DISTINCT). Returns the (position in
-    the result, number) pairs of the added columns, in order.
+    release      its number
+    numbers      (position in the result, number) of each column that is a released number as it stands
+    expressions  (position, tree over the release's columns) of each that is computed from some
+    """
+
+    release: int
+    numbers: tuple[tuple[int, int], ...]
+    expressions: tuple[tuple[int, exp.Expr], ...]
+
+
+def errors_of(plan: Plan) -> Errors | None:
+    """The columns of the outer query of which errors are known; None for none.
+
+    Only where the root SELECT reads a release itself and keeps its rows apart (no DISTINCT): then a row of the result
+    is one of the release. For what an expression computes see `numbers_in`.
     """
     root = plan.outer
-    if not isinstance(root, exp.Select) or root.args.get("distinct") or root.args.get("group"):
-        return root, ()
     release = direct_release(root)
-    if release is None:
-        return root, ()
-    wanted = tuple(
-        (position, number)
-        for position, number in direct_numbers(root)
-        if plan.releases[release].numbers[number].way.interval is not None
-    )
-    if not wanted:
-        return root, ()
-    root = root.copy()
-    for _, number in wanted:
-        root.append("expressions", exp.column(half_width_name(number), quoted=True))
-    return root, wanted
+    if release is None or not isinstance(root, exp.Select) or root.args.get("distinct") or root.args.get("group"):
+        return None
+    planned = plan.releases[release].numbers
+    numbers, expressions = [], []
+    for position, item in enumerate(root.expressions):
+        tree = unparenthesised(item.unalias())
+        used = numbers_in(tree)
+        ways = [planned[number].way for number in used]
+        if _is_number(tree) and ways[0].has_interval:
+            numbers.append((position, used[0]))
+        elif not _is_number(tree) and used and all(way.has_noise for way in ways):
+            expressions.append((position, tree))
+    return Errors(release, tuple(numbers), tuple(expressions)) if numbers or expressions else None
+
+
+def with_rows(plan: Plan) -> tuple[exp.Expr, Errors | None]:
+    """The outer query as it runs, and the columns of which errors are known.
+
+    Where it does more than list columns it gets one more, at its end: which row of the release each row is.
+    """
+    errors = errors_of(plan)
+    if errors is None or plain_columns(plan.outer) is not None:
+        return plan.outer, errors
+    root = plan.outer.copy()
+    root.append("expressions", exp.column(ROW, quoted=True))
+    return root, errors
+
+
+def with_error_columns(plan: Plan, errors: Errors, names: Sequence[str], level: Fraction) -> Plan:
+    """The plan whose result has the ends of each known interval after its column, called <name>_low and <name>_high.
+
+    Not where the query has a column of that name itself.
+    """
+    assert isinstance(plan.outer, exp.Select)
+    release = plan.releases[errors.release]
+    intervals = list(release.query.intervals)
+    taken = {name.lower() for name in names}
+    asked: dict[int, int | exp.Expr] = {**dict(errors.numbers), **dict(errors.expressions)}
+    items: list[exp.Expr] = []
+    places: list[int] = []
+    for position, (item, name) in enumerate(zip(plan.outer.expressions, names, strict=True)):
+        items.append(item.copy())
+        places.append(len(items))
+        if position not in asked:
+            continue
+        wanted = (asked[position], level)
+        if wanted not in intervals:
+            intervals.append(wanted)
+        for column, end in zip(interval_names(intervals.index(wanted)), ("low", "high"), strict=True):
+            if (own := f"{name}_{end}").lower() not in taken:
+                taken.add(own.lower())
+                items.append(exp.alias_(exp.column(column, quoted=True), own, quoted=True))
+    root = plan.outer.copy()
+    root.set("expressions", items)
+    for ordered in (root.args.get("order") or exp.Order()).expressions:
+        place = ordered.this
+        number = int(place.name) if isinstance(place, exp.Literal) and place.name.isdecimal() else 0
+        if 1 <= number <= len(places) and not place.is_string:
+            place.replace(exp.Literal.number(places[number - 1]))
+    query = replace(release.query, intervals=tuple(intervals))
+    releases = list(plan.releases)
+    releases[errors.release] = replace(release, query=query)
+    return replace(plan, outer=root, releases=tuple(releases))
 
 
 def plain_columns(root: exp.Expr) -> tuple[str, ...] | None:
@@ -274,11 +338,9 @@ def plain_columns(root: exp.Expr) -> tuple[str, ...] | None:
 
 def direct_numbers(root: exp.Expr) -> tuple[tuple[int, int], ...]:
     """(position, number) of each result column that is a released number as it stands."""
-    found = []
-    for position, item in enumerate(root.args.get("expressions") or []):
-        inner = item.this if isinstance(item, exp.Alias) else item
-        if isinstance(inner, exp.Column):
-            prefix, _, number = inner.name.rpartition("_")
-            if number_name(0).startswith(prefix + "_") and prefix and number.isdigit():
-                found.append((position, int(number)))
-    return tuple(found)
+    trees = [unparenthesised(item.unalias()) for item in root.args.get("expressions") or []]
+    return tuple((i, numbers_in(tree)[0]) for i, tree in enumerate(trees) if _is_number(tree))
+
+
+def _is_number(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Column) and bool(numbers_in(tree))

@@ -57,10 +57,14 @@ def _half_widths(result: Result) -> str:
 
 
 def _half_width(column: ResultColumn) -> str:
-    """`n 6`, or of a mean, whose error differs from row to row, `mean 4,925 to 6,396`."""
+    """`n 6`, or of a mean, whose error differs from row to row, `mean 4,925 to 6,396`.
+
+    Nothing of what takes many draws: a notice is made with each answer, whether someone reads it or not.
+    """
     if column.half_width is not None:
         return f"{column.name} {plain(column.half_width)}"
-    widths = np.array(column.half_widths or (), dtype=np.float64)
+    drawn = column.intervals is not None and column.intervals.drawn
+    widths = np.array(() if drawn else column.half_widths or (), dtype=np.float64)
     widths = widths[np.isfinite(widths)]
     if not len(widths):
         return ""

@@ -54,7 +54,7 @@ SELECT SUM(age), AVG(age), COUNT(*) FROM people
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) AS "value_0" FROM "memory"."main"."people") AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_number_0" AS "sum", "_dpsql_number_1" AS "avg", "_dpsql_number_2" AS "count", "_dpsql_half_width_1" FROM "_dpsql_release_0"
+-->   SELECT "_dpsql_number_0" AS "sum", "_dpsql_number_1" AS "avg", "_dpsql_number_2" AS "count" FROM "_dpsql_release_0"
 
 SELECT SUM(income), AVG(income), COUNT(income), COUNT(*) FROM people
 --> epsilon 1, charged 1
@@ -80,7 +80,7 @@ SELECT SUM(income), AVG(income), COUNT(income), COUNT(*) FROM people
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2" FROM (SELECT COUNT(*) AS "sum_0", COUNT("value_0") AS "sum_1", COALESCE(SUM("value_0"), 0) AS "sum_2" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 6.55360000000000000e+04 AS BIGINT) AS "value_0" FROM (SELECT ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0" FROM (SELECT "income" - 5.00000000000000000e+03 AS "value_0" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_number_0" AS "sum", "_dpsql_number_1" AS "avg", "_dpsql_number_2" AS "count", "_dpsql_number_3" AS "count", "_dpsql_half_width_1" FROM "_dpsql_release_0"
+-->   SELECT "_dpsql_number_0" AS "sum", "_dpsql_number_1" AS "avg", "_dpsql_number_2" AS "count", "_dpsql_number_3" AS "count" FROM "_dpsql_release_0"
 
 SELECT AVG(income) FROM people
 --> epsilon 1, charged 1
@@ -92,7 +92,7 @@ SELECT AVG(income) FROM people
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 6.55360000000000000e+04 AS BIGINT) AS "value_0" FROM (SELECT ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0" FROM (SELECT "income" - 5.00000000000000000e+03 AS "value_0" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_number_0" AS "avg", "_dpsql_half_width_0" FROM "_dpsql_release_0"
+-->   SELECT "_dpsql_number_0" AS "avg" FROM "_dpsql_release_0"
 
 -- two expressions split epsilon
 SELECT AVG(age), AVG(income) FROM people
@@ -112,7 +112,7 @@ SELECT AVG(age), AVG(income) FROM people
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", "sum_1", "sum_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3", CAST(("sum_4" >> 63) AS BIGINT) AS "high_4", CAST(("sum_4" & 9223372036854775807) AS BIGINT) AS "low_4" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT(*) AS "sum_1", COUNT("value_1") AS "sum_2", COALESCE(SUM("value_0"), 0) AS "sum_3", COALESCE(SUM("value_1"), 0) AS "sum_4" FROM (SELECT TRY_CAST(("value_1" + ABS("value_1")) * 6.55360000000000000e+04 AS BIGINT) AS "value_1", "value_0" AS "value_0" FROM (SELECT ("value_1" - ABS("value_1")) + 1.20000000000000000e+04 AS "value_1", "value_0" AS "value_0" FROM (SELECT CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) AS "value_0", "income" - 5.00000000000000000e+03 AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_number_0" AS "avg", "_dpsql_number_1" AS "avg", "_dpsql_half_width_0", "_dpsql_half_width_1" FROM "_dpsql_release_0"
+-->   SELECT "_dpsql_number_0" AS "avg", "_dpsql_number_1" AS "avg" FROM "_dpsql_release_0"
 
 SELECT SUM(age * income) FROM people
 --> epsilon 1, charged 1
@@ -182,7 +182,7 @@ SELECT AVG(serial) FROM people WHERE serial > 10 AND serial * 2 <= 200
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT CAST(CASE WHEN "serial" < 11 THEN 11 WHEN "serial" > 100 THEN 100 ELSE "serial" END AS BIGINT) - 11 AS "value_0" FROM "memory"."main"."people" WHERE ("serial" > 10) AND ((CAST(CASE WHEN "serial" < 11 THEN 11 WHEN "serial" > 9223372036854775807 THEN 9223372036854775807 ELSE "serial" END AS INT128) * CAST(2 AS INT128)) <= 200)) AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_number_0" AS "avg", "_dpsql_half_width_0" FROM "_dpsql_release_0"
+-->   SELECT "_dpsql_number_0" AS "avg" FROM "_dpsql_release_0"
 
 -- a constant is counted, not summed
 SELECT SUM(3), AVG(5) FROM people
@@ -254,7 +254,7 @@ SELECT vip AS v, AVG(age) FROM people GROUP BY v ORDER BY 2 DESC LIMIT 1
 -->   inner SQL (on the private engine):
 -->     SELECT CAST("_dpsql_key_0" AS BIGINT) AS "_dpsql_key_0", "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT "vip" AS "_dpsql_key_0", CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) AS "value_0" FROM "memory"."main"."people") AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN (0, 1)) ELSE FALSE END
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_key_0" AS "v", "_dpsql_number_0" AS "avg", "_dpsql_half_width_0" FROM "_dpsql_release_0" ORDER BY 2 DESC LIMIT 1
+-->   SELECT "_dpsql_key_0" AS "v", "_dpsql_number_0" AS "avg", "_dpsql_row" FROM "_dpsql_release_0" ORDER BY 2 DESC LIMIT 1
 
 SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) AS n, SUM(n) FROM people GROUP BY decade HAVING COUNT(*) > 10
 --> epsilon 1, charged 1
@@ -269,7 +269,7 @@ SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) AS n, SUM(n) FROM people GROUP B
 -->   inner SQL (on the private engine):
 -->     SELECT CAST("_dpsql_key_0" AS BIGINT) AS "_dpsql_key_0", "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT TRY_CAST((FLOOR(CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS DOUBLE) / CAST(10 AS DOUBLE)) * CAST(10 AS DOUBLE)) / 1.00000000000000000e+01 AS BIGINT) AS "_dpsql_key_0", CAST(CASE WHEN "n" < 0 THEN 0 WHEN "n" > 10 THEN 10 ELSE "n" END AS BIGINT) AS "value_0" FROM "memory"."main"."people") AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" BETWEEN 0 AND 10) ELSE FALSE END
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_key_0" AS "decade", "_dpsql_number_0" AS "n", "_dpsql_number_1" AS "sum" FROM "_dpsql_release_0" WHERE "_dpsql_number_0" > 10
+-->   SELECT "_dpsql_key_0" AS "decade", "_dpsql_number_0" AS "n", "_dpsql_number_1" AS "sum", "_dpsql_row" FROM "_dpsql_release_0" WHERE "_dpsql_number_0" > 10
 
 SELECT CASE WHEN age < 18 THEN 'young' WHEN age < 65 THEN 'middle' ELSE 'old' END AS stage, COUNT(*) FROM people GROUP BY 1
 --> epsilon 1, charged 1
@@ -404,7 +404,7 @@ SELECT AVG(age / 2) AS half, count(*) / 7 FROM people WHERE note::int % 2 = 1
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", (COALESCE(SUM("value_0"), 0) + CAST(COUNT("value_0") AS INT128) * 50) >> 1 AS "sum_1" FROM (SELECT ABS("value_0") - ABS("value_0" - 50) AS "value_0" FROM (SELECT CAST(TRY_CAST(TRUNC(CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS DOUBLE) / CAST(2 AS DOUBLE)) AS BIGINT) AS BIGINT) AS "value_0" FROM "memory"."main"."people" WHERE ((CAST(TRY_CAST("note" AS INT) AS INT128) % CAST(2 AS INT128)) = 1)) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_number_0" AS "half", TRY_CAST(TRUNC("_dpsql_number_1" / 7) AS BIGINT) AS "?column?", "_dpsql_half_width_0" FROM "_dpsql_release_0"
+-->   SELECT "_dpsql_number_0" AS "half", TRY_CAST(TRUNC("_dpsql_number_1" / 7) AS BIGINT) AS "?column?", "_dpsql_row" FROM "_dpsql_release_0"
 
 -- dialect: bigquery
 SELECT COUNTIF(city = 'A'), SUM(IF(vip, 1, 0)), SUM(n) / 2 FROM `people`
@@ -425,7 +425,7 @@ SELECT COUNTIF(city = 'A'), SUM(IF(vip, 1, 0)), SUM(n) / 2 FROM `people`
 -->   inner SQL (on the private engine):
 -->     SELECT "sum_0", "sum_1", "sum_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3", CAST(("sum_4" >> 63) AS BIGINT) AS "high_4", CAST(("sum_4" & 9223372036854775807) AS BIGINT) AS "low_4" FROM (SELECT COUNT("value_0") AS "sum_0", COUNT("value_1") AS "sum_1", COUNT(*) FILTER(WHERE "when_0") AS "sum_2", (COALESCE(SUM("value_0"), 0) + CAST(COUNT("value_0") AS INT128) * 1) >> 1 AS "sum_3", COALESCE(SUM("value_1"), 0) AS "sum_4" FROM (SELECT "when_0" AS "when_0", ABS("value_0") - ABS("value_0" - 1) AS "value_0", "value_1" AS "value_1" FROM (SELECT ("city" = 'A') AS "when_0", CAST(CASE WHEN "vip" THEN 1 ELSE 0 END AS BIGINT) AS "value_0", CAST(CASE WHEN "n" < 0 THEN 0 WHEN "n" > 10 THEN 10 ELSE "n" END AS BIGINT) AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_number_0" AS "countif", "_dpsql_number_1" AS "sum", "_dpsql_number_2" / 2 AS "?column?" FROM "_dpsql_release_0"
+-->   SELECT "_dpsql_number_0" AS "countif", "_dpsql_number_1" AS "sum", "_dpsql_number_2" / 2 AS "?column?", "_dpsql_row" FROM "_dpsql_release_0"
 
 -- dialect: spark
 SELECT COUNT(*) FROM people WHERE age / 2 > 20.5 AND upper(city) = 'B'

@@ -10,10 +10,14 @@ import pytest
 from dpsql.policy import Budget, Limit
 from dpsql.result import Privacy, Result, ResultColumn, Values
 from dpsql.wire.feedback import notice
+from tests.harness import intervals
 
 HALF = Fraction(1, 2)
 THEN = dt.datetime(2026, 11, 30, 14, 2, 11, tzinfo=dt.UTC)
-N, MEAN = ResultColumn("n", "BIGINT", 6.0), ResultColumn("mean", "DOUBLE", None, (4925.0, 6396.25, float("inf")))
+N, MEAN = (
+    ResultColumn("n", "BIGINT", 6.0),
+    ResultColumn("mean", "DOUBLE", None, intervals((1e4, 2e4, 0.0), (4925.0, 6396.25, float("inf")))),
+)
 PLAIN = ResultColumn("city", "VARCHAR")
 BUDGET = Budget(Limit(Fraction(20)), {"alice": Limit(Fraction(5), None, "month"), "free": Limit(None)})
 

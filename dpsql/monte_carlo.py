@@ -1,0 +1,146 @@
+"""Intervals of what is computed from several noisy numbers of one release, by Monte Carlo.
+
+The exact sums of a row are its noisy sums less their noise, whose law is public. So the same arithmetic is done on the
+noisy sums less many draws of that law, jointly for the sums of a block, and an interval is what most of the results
+lie in: percentiles, as for a parametric bootstrap (Efron, Tibshirani 1993, chapter 13), or for a posterior with a flat
+prior. For what is linear in the noise it is exact but for the number of draws; for quotients it holds the exact number
+a little less or more often than it says where a divisor is not far from 0 in terms of its noise.
+
+Privacy: post-processing. It sees noisy numbers, public laws and draws that are no secret, nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from sqlglot import exp
+
+from dpsql.aggregates.aggregate import Basis, Ends, Integers
+from dpsql.aggregates.numbers import weighted
+from dpsql.columns import Released, cells_of, keys, numbers
+from dpsql.plan import ReleasePlan
+from dpsql.postprocess import Scratch
+from dpsql.privacy.fixed_draws import fixed_draws, fixed_selection_draws
+from dpsql.query import interval_names, numbers_in, release_name
+from dpsql.release import NoisyRows
+from dpsql.rewrite.outer import render, total
+
+DRAWS = 4_000
+"""Of the noise of each row, where rows are few."""
+FEWEST = 400
+BEYOND = 10
+"""So many of the draws lie beyond each end: at high levels more are made."""
+MAX_RESULTS = 4_000_000
+"""Rows times draws."""
+AT_ONCE = 2**18
+
+
+def draws_of(rows: int, level: Fraction) -> int:
+    """How many draws are made for each of so many rows, an even number; 0 where too few could be: nothing is known.
+
+    At the usual level that is for more than 10,000 rows.
+    """
+    most = MAX_RESULTS // max(rows, 1)
+    fewest = max(FEWEST, math.ceil(2 * BEYOND / (1 - level)))
+    return 0 if most < fewest else min(most, max(DRAWS, fewest)) // 2 * 2
+
+
+def drawn_ends(
+    noisy: NoisyRows, plan: ReleasePlan, trees: Sequence[exp.Expr], level: Fraction, rows: Integers | None = None
+) -> list[Ends]:
+    """The ends of the intervals of expressions over a release's columns, for these of its rows (default: all).
+
+    NaN where none is known. A result that is NULL or no number may be anything: it lies beyond both ends.
+    """
+    rows = np.arange(cells_of(noisy, plan)) if rows is None else rows
+    count = draws_of(len(rows), level)
+    if not count:
+        return [(np.full(len(rows), np.nan),) * 2 for _ in trees]
+    sql = _query(tuple(trees))
+    wanted = sorted({number for tree in trees for number in numbers_in(tree)})
+    noise = _draws(plan, count)
+    labels = keys(noisy, plan)
+    low, high = (np.empty((len(trees), len(rows))) for _ in range(2))
+    step = max(1, AT_ONCE // count)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        table = {name: np.repeat(label[part], count) for name, label in labels.items()}
+        table |= numbers(_without(noisy, noise, part), plan, wanted)
+        for index, results in enumerate(_engine().doubles(sql, {release_name(0): Released(table)})):
+            found = results.reshape(len(part), count)
+            low[index, start : start + step], high[index, start : start + step] = _percentiles(found, level)
+    return list(zip(low, high, strict=True))
+
+
+def with_drawn(found: Released, noisy: NoisyRows, plan: ReleasePlan) -> Released:
+    """A release with the intervals by Monte Carlo that are asked for in the query."""
+    levels: dict[Fraction, list[tuple[int, exp.Expr]]] = {}
+    for index, (asked, level) in enumerate(plan.query.intervals):
+        if isinstance(asked, exp.Expr):
+            levels.setdefault(level, []).append((index, asked))
+    columns = dict(found.columns)
+    for level, several in levels.items():
+        for (index, _), ends in zip(
+            several, drawn_ends(noisy, plan, [tree for _, tree in several], level), strict=True
+        ):
+            known = (np.ma.masked_invalid(end) if np.isnan(end).any() else end for end in ends)
+            columns |= dict(zip(interval_names(index), known, strict=True))
+    return Released(columns) if levels else found
+
+
+def _percentiles(results: npt.NDArray[np.float64], level: Fraction) -> Ends:
+    """The least and the greatest of all results but the share 1 − level, half of it beyond each end."""
+    beyond = int((1 - level) / 2 * results.shape[1])
+    known = not np.isnan(results).any()
+    least = results if known else np.where(np.isnan(results), -np.inf, results)
+    greatest = results if known else np.where(np.isnan(results), np.inf, results)
+    last = results.shape[1] - 1 - beyond
+    low, high = np.partition(least, beyond, axis=1)[:, beyond], np.partition(greatest, last, axis=1)[:, last]
+    return np.where(np.isfinite(low), low, np.nan), np.where(np.isfinite(high), high, np.nan)
+
+
+def _draws(plan: ReleasePlan, count: int) -> list[dict[str, Integers]]:
+    """The noise of each part of each basis, in the steps of the exact sums. All rows have the same draws.
+
+    An interval is about one row, so nothing is lost by that.
+    """
+    found: list[dict[str, Integers]] = [{} for _ in plan.bases]
+    for block in dict.fromkeys(basis.block for basis in plan.bases if basis.parts):
+        parts = [(i, b, part) for i, b in enumerate(plan.bases) if b.block == block for part in b.parts]
+        mechanism = plan.bases[parts[0][0]].mechanism
+        if plan.selection is not None and parts[0][1].basis is Basis.UNITS:
+            drawn = [fixed_selection_draws(plan.selection, count, stream=block)]
+        else:
+            drawn = fixed_draws(mechanism, [b.scale(part) for _, b, part in parts], count, stream=block)
+        for (index, _, part), noise in zip(parts, drawn, strict=True):
+            found[index][part.name] = noise
+    return found
+
+
+def _without(noisy: NoisyRows, noise: Sequence[dict[str, Integers]], rows: Integers) -> NoisyRows:
+    """The noisy sums of some rows, each less every draw of its noise: the draws of a row follow one another."""
+    sums = []
+    for parts, drawn in zip(noisy.sums, noise, strict=True):
+        each = {name: np.repeat(parts[name][rows], len(z)) for name, z in drawn.items()}
+        sums.append({name: weighted(1, each[name], -1, np.tile(z, len(rows))) for name, z in drawn.items()})
+    return replace(noisy, sums=tuple(sums))
+
+
+def _query(trees: tuple[exp.Expr, ...]) -> str:
+    """The expressions over one release's columns, as numbers: what can't be one is NULL."""
+    items = [exp.TryCast(this=exp.Paren(this=tree.copy()), to=exp.DataType.build("DOUBLE")) for tree in trees]
+    select = exp.Select(expressions=[exp.alias_(item, f"e{i}", quoted=True) for i, item in enumerate(items)])
+    select.set("from_", exp.From(this=exp.Table(this=exp.to_identifier(release_name(0), quoted=True))))
+    return render(total(select))
+
+
+@cache
+def _engine() -> Scratch:
+    """One scratch engine of no public tables, for all sessions of the process: it outlives them, as results do."""
+    return Scratch()
