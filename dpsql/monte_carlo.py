@@ -56,7 +56,7 @@ def drawn_ends(
 ) -> list[Ends]:
     """The ends of the intervals of expressions over a release's columns, for these of its rows (default: all).
 
-    NaN where none is known. A result that is NULL or no number may be anything: it lies beyond both ends.
+    NaN where none is known. A result that is NULL or infinite (x / 0) may be anything: it lies beyond both ends.
     """
     rows = np.arange(cells_of(noisy, plan)) if rows is None else rows
     count = draws_of(len(rows), level)
@@ -97,9 +97,8 @@ def with_drawn(found: Released, noisy: NoisyRows, plan: ReleasePlan) -> Released
 def _percentiles(results: npt.NDArray[np.float64], level: Fraction) -> Ends:
     """The least and the greatest of all results but the share 1 − level, half of it beyond each end."""
     beyond = int((1 - level) / 2 * results.shape[1])
-    known = not np.isnan(results).any()
-    least = results if known else np.where(np.isnan(results), -np.inf, results)
-    greatest = results if known else np.where(np.isnan(results), np.inf, results)
+    known = np.isfinite(results)
+    least, greatest = (results if known.all() else np.where(known, results, end) for end in (-np.inf, np.inf))
     last = results.shape[1] - 1 - beyond
     low, high = np.partition(least, beyond, axis=1)[:, beyond], np.partition(greatest, last, axis=1)[:, last]
     return np.where(np.isfinite(low), low, np.nan), np.where(np.isfinite(high), high, np.nan)

@@ -31,14 +31,16 @@ from dpsql.session import Session, _level
 # ---------------------------------------------------------------------------------------------- policies
 
 
-def make_policy(tables: str, *, dialect: str = "duckdb", counts: str = "raw", extra: str = "") -> Policy:
-    """A policy from the YAML text of its tables; their sources are empty files."""
+def make_policy(
+    tables: str, *, dialect: str = "duckdb", counts: str = "raw", privacy: str = "", extra: str = ""
+) -> Policy:
+    """A policy from the YAML text of its tables, and what else its `privacy` says; their sources are empty files."""
     directory = Path(tempfile.mkdtemp(prefix="dpsql-test-"))
     for name in ("t.parquet", "t.csv", "cities.csv"):
         (directory / name).write_bytes(b"")
     text = (
         f"dpsql: 1\nengine: duckdb\ndialect: {dialect}\n"
-        f"privacy: {{epsilon: 1, min_epsilon: 0.000001, counts: {counts}}}\n"
+        f"privacy: {{epsilon: 1, min_epsilon: 0.000001, counts: {counts}{privacy}}}\n"
         f"budget: {{epsilon: 1000000}}\nledger: ledger\n{extra}tables:\n{tables}"
     )
     path = directory / "policy.yaml"

@@ -1,0 +1,329 @@
+"""Intervals of arithmetic on several noisy numbers: from the law of the plan's noise, covering, the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sqlglot import exp
+
+from dpsql import monte_carlo
+from dpsql.errors import UnsupportedQuery
+from dpsql.monte_carlo import drawn_ends, draws_of
+from dpsql.plan import ReleasePlan
+from dpsql.privacy.fixed_draws import fixed_draws, fixed_selection_draws
+from dpsql.privacy.mechanisms import found
+from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
+from dpsql.privacy.noise import SystemNoise
+from dpsql.release import NoisyRows, release
+from dpsql.rewrite.outer import errors_of
+from tests.harness import Bench, ZeroNoise, bench, make_policy
+from tests.seeded import SeededBytes
+
+LEVEL = Fraction(95, 100)
+TABLES = """
+  people:
+    source: t.parquet
+    unit: row
+    columns:
+      age: {type: integer, bounds: [0, 100]}
+      income: {type: integer, bounds: [0, 1000], nullable: true}
+      married: {type: boolean}
+      city: {type: text, keys: [A, B]}
+  visits:
+    source: t.csv
+    unit: {column: person, max_rows: 3}
+    columns:
+      person: {type: integer}
+      cost: {type: double, bounds: [-10, 90]}
+      ward: {type: text}
+"""
+TYPES = {
+    "people": {"age": "BIGINT", "income": "BIGINT", "married": "BOOLEAN", "city": "VARCHAR"},
+    "visits": {"person": "BIGINT", "cost": "DOUBLE", "ward": "VARCHAR"},
+}
+ROWS = 400
+
+
+def made(privacy: str = "", counts: str = "raw", noise: object = None) -> Bench:
+    policy = make_policy(TABLES, privacy=privacy, counts=counts)
+    policy = replace(policy, privacy=replace(policy.privacy, delta=Fraction(1, 1000)))
+    one = bench(policy, TYPES, noise or SystemNoise(SeededBytes(8)))
+    one.engine.set_rows("people", [
+        (str(20 + i % 60), "NULL" if i % 9 == 0 else str(i % 700), str(i % 3 == 0), f"'{'AB'[i % 2]}'")
+        for i in range(ROWS)
+    ])  # fmt: skip
+    one.engine.set_rows("visits", [(str(i // 2), str(i % 80), f"'{i % 2}'") for i in range(ROWS)])
+    return one
+
+
+@pytest.fixture(scope="module")
+def laplace() -> Bench:
+    return made()
+
+
+@pytest.fixture(scope="module")
+def auto() -> Bench:
+    return made(", mechanism: auto")
+
+
+# ---------------------------------------------------------------------------------------------- coverage
+
+
+def _exact(one: Bench, sql: str) -> NoisyRows:
+    compiled = one.session.plan(sql, epsilon=1)
+    with one.engine.transaction() as transaction:
+        exact = tuple(transaction.fetch(q.sql, q.keys, q.sums, q.counts, {}) for q in compiled.inner[0])
+    return release(exact, compiled.plan.releases[0], compiled.inner[0], ZeroNoise())
+
+
+def _many(plan: ReleasePlan, exact: NoisyRows, releases: int) -> NoisyRows:
+    """So many releases of the same exact sums, one for each row."""
+    noise = SystemNoise(SeededBytes(releases))
+    sums: list[Mapping[str, np.ndarray]] = [{} for _ in plan.bases]
+    for block in dict.fromkeys(basis.block for basis in plan.bases):
+        parts = [(i, b, p) for i, b in enumerate(plan.bases) if b.block == block for p in b.parts]
+        drawn = parts[0][1].mechanism.draw(noise, [b.scale(p) for _, b, p in parts], releases)
+        for (i, _, p), z in zip(parts, drawn, strict=True):
+            sums[i] = {**sums[i], p.name: exact.sums[i][p.name][0] + z}
+    return NoisyRows(tuple(sums))
+
+
+EXPRESSIONS = [
+    "SUM(age) / COUNT(*)",
+    "AVG(age) - AVG(income)",
+    "100.0 * COUNT(*) FILTER (WHERE married) / COUNT(*)",
+    "COUNT(*) * 2 + 1",
+    "SUM(income) + SUM(age)",
+    "ROUND(AVG(age), 6)",
+    "STDDEV(age) / AVG(age)",
+    "CASE WHEN COUNT(*) > 0 THEN SUM(income) ELSE 0 END",
+]
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "auto"])
+@pytest.mark.parametrize("sql", EXPRESSIONS)
+def test_an_expression_is_covered_as_promised(sql: str, mechanism: str, laplace: Bench, auto: Bench) -> None:
+    """In 95 % of releases, within five standard errors of 2,000; linear or not, by Laplace or by cube noise."""
+    one = laplace if mechanism == "laplace" else auto
+    statement = f"SELECT {sql} AS e FROM people"
+    compiled = one.session.plan(statement, epsilon=1)
+    plan, errors = compiled.plan.releases[0], errors_of(compiled.plan)
+    assert errors is not None
+    ((_, tree),) = errors.expressions
+    exact = _exact(one, statement)
+    truth = _value(tree, plan, exact)
+    ((low, high),) = drawn_ends(_many(plan, exact, 2_000), plan, [tree], LEVEL, np.arange(2_000))
+    covered = float(np.mean((low <= truth) & (truth <= high)))
+    most = 0.985 if sql.startswith("COUNT(*) *") else 0.9695  # whole numbers: as many as the least that covers
+    assert 0.9256 <= covered <= most, covered
+
+
+def _value(tree: exp.Expr, plan: ReleasePlan, exact: NoisyRows) -> float:
+    """Of an expression over exact sums: what two draws without noise give."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(monte_carlo, "_draws", lambda plan, count: [
+            {p.name: np.zeros(count, dtype=np.int64) for p in basis.parts} for basis in plan.bases
+        ])  # fmt: skip
+        ((low, high),) = drawn_ends(exact, plan, [tree], LEVEL)
+    assert low == high
+    return float(low[0])
+
+
+# ---------------------------------------------------------------------------------------------- the draws
+
+
+@pytest.mark.parametrize("name", sorted(found()))
+def test_draws_have_the_law_of_the_mechanism_and_no_bias(name: str) -> None:
+    """Variances within five standard errors of 40,000 draws; the same again, others of another stream."""
+    mechanism, scale, count = found()[name], Fraction(1000), 40_000
+    draws = fixed_draws(mechanism, [scale] * 3, count, stream=1)
+    for part in draws:
+        assert len(part) == count and part.sum() == 0
+        variance = float(np.mean(part.astype(float) ** 2)) / float(scale) ** 2
+        assert variance == pytest.approx(mechanism.variance(3), rel=0.06)
+        assert np.mean(np.abs(part) > float(scale) * mechanism.half_width([1.0], 3, 0.95)) == pytest.approx(
+            0.05, abs=0.008
+        )
+    again, other = (fixed_draws(mechanism, [scale] * 3, count, stream=stream) for stream in (1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(draws, again, strict=True))
+    assert not any(np.array_equal(a, b) for a, b in zip(draws, other, strict=True))
+    joint = np.mean(np.abs(draws[0].astype(float)) * np.abs(draws[1].astype(float))) / float(scale) ** 2
+    apart = np.mean(np.abs(draws[0].astype(float))) * np.mean(np.abs(draws[1].astype(float))) / float(scale) ** 2
+    assert (joint > 1.05 * apart) == (name == "cube"), "the sums of a cube share a radius, those of Laplace nothing"
+
+
+def test_draws_of_a_selection_stay_within_its_bound() -> None:
+    selection = KeySelection(Fraction(1, 2), Fraction(1, 100))
+    draws = fixed_selection_draws(selection, 20_000, stream=0)
+    assert draws.max() == selection.bound == -draws.min()
+    assert draws.sum() == 0 and len(draws) == 20_000
+
+
+def test_how_many_draws_are_made() -> None:
+    assert draws_of(1, LEVEL) == draws_of(1_000, LEVEL) == 4_000
+    assert draws_of(5_000, LEVEL) == 800 and draws_of(10_000, LEVEL) == 400 and draws_of(10_001, LEVEL) == 0
+    assert draws_of(1, Fraction(99999, 100000)) == 2_000_000 and draws_of(3, Fraction(99999, 100000)) == 0
+    assert draws_of(0, LEVEL) == 4_000
+
+
+# ---------------------------------------------------------------------------------------------- in answers
+
+
+def test_an_expression_has_the_interval_that_sql_gives_it_and_always_the_same(laplace: Bench) -> None:
+    sql = """SELECT city, SUM(age) / COUNT(*) AS r, DP_INTERVAL_LOW(r) AS low, DP_INTERVAL_HIGH(r, 0.95) AS high,
+        DP_INTERVAL_LOW(r, 0.5) AS half FROM people GROUP BY city ORDER BY r"""
+    answer = laplace.ask(sql)
+    column = answer.columns[1]
+    assert column.half_width is None and column.intervals is not None and column.half_widths is not None
+    assert column.intervals.pairs == tuple((low, high) for _, _, low, high, _ in answer.rows)
+    for (_, ratio, low, high, half), width in zip(answer.rows, column.half_widths, strict=True):
+        assert low < half < ratio < high
+        assert width == max(ratio - low, high - ratio)
+    assert [made().ask(sql).rows for _ in range(2)] == [made().ask(sql).rows] * 2, "the same noise, the same draws"
+
+
+def test_half_widths_of_linear_expressions_are_those_of_their_formula(laplace: Bench) -> None:
+    """At ε = 1/2 the numbers have noise of scale 2, or 200 in the unit of a sum: 4,000 draws know it to 8 %."""
+    answer = laplace.ask("SELECT COUNT(*) AS n, COUNT(*) * -3.0 AS m, city FROM people GROUP BY city", "0.01")
+    assert answer.columns[0].half_width is not None and answer.columns[1].half_widths is not None
+    for width in answer.columns[1].half_widths:
+        assert width == pytest.approx(3 * answer.columns[0].half_width, rel=0.08)
+
+
+def test_rows_keep_their_intervals_wherever_they_go(laplace: Bench) -> None:
+    numbers = "married, city, AVG(age) AS a, STDDEV(age) AS s, AVG(age) - 1 AS b, COUNT(*) AS n"
+    groups = "FROM people GROUP BY married, city"
+    plain = made().ask(f"SELECT {numbers} {groups}")
+    sorted_ = made().ask(f"SELECT {numbers} {groups} HAVING COUNT(*) > 100 ORDER BY n DESC, 2")
+    known = {row[:2]: index for index, row in enumerate(plain.rows)}
+    places = [known[row[:2]] for row in sorted_.rows]
+    assert places and places != sorted(places)
+    for before, after in zip(plain.columns[2:], sorted_.columns[2:], strict=True):
+        assert before.intervals is not None and after.intervals is not None
+        assert after.intervals.pairs == tuple(before.intervals.pairs[place] for place in places)
+        if before.half_widths is not None:
+            assert after.half_widths == tuple(before.half_widths[place] for place in places)
+
+
+def test_a_clamped_count_has_the_interval_of_the_raw_one() -> None:
+    one = made(counts="clamp")
+    one.engine.set_rows("people", [])
+    answers = [one.ask("SELECT COUNT(*) AS n, COUNT(*) + 0 AS m FROM people") for _ in range(30)]
+    seen = {(row.rows[0][0], *(column.intervals.pairs[0] for column in row.columns)) for row in answers}  # type: ignore[union-attr]
+    assert any(n == 0 and low + 3 < 0 for n, (low, _), _ in seen)
+    assert all(whole == drawn for _, whole, drawn in seen)
+
+
+def test_what_may_be_null_may_be_anything() -> None:
+    """A count of nobody is 0 in many draws: what is divided by it has no interval. Nor has what is NULL itself."""
+    one = made(noise=ZeroNoise())
+    sql = "SELECT 1.0 / COUNT(*) FILTER (WHERE age > 99) AS none, NULLIF(COUNT(*) * 0, 0) AS null_ FROM people"
+    for column in one.ask(sql).columns:
+        assert column.intervals is not None
+        assert column.intervals.pairs == (None,) and column.half_widths == (None,)
+    low = one.ask("SELECT 1.0 / COUNT(*) FILTER (WHERE age > 99) AS c, DP_INTERVAL_LOW(c) AS l FROM people")
+    assert low.rows[0][1] is None
+
+
+def test_keys_that_are_selected_have_intervals_too() -> None:
+    one = made()
+    answer = one.ask(
+        "SELECT ward, COUNT(DISTINCT person) AS n, SUM(cost) / COUNT(*) AS c FROM visits GROUP BY ward", 20
+    )
+    assert [row[0] for row in answer.rows] == ["0", "1"]
+    units, ratio = (column.intervals for column in answer.columns[1:])
+    assert units is not None and ratio is not None
+    for (_, _, value), (low, high) in zip(answer.rows, ratio.pairs, strict=True):  # type: ignore[misc]
+        assert low < value < high < low + 5
+
+
+@pytest.mark.parametrize(
+    "item",
+    ["RANK() OVER (ORDER BY COUNT(*))", "SUM(COUNT(*)) OVER ()", "COUNT(*) > 5", "CAST(COUNT(*) AS VARCHAR)",
+     "COUNT(*) + (SELECT COUNT(*) FROM people)", "city", "UPPER(city)", "1"],
+)  # fmt: skip
+def test_what_has_no_interval_has_none(item: str, laplace: Bench) -> None:
+    answer = laplace.ask(f"SELECT {item} AS i, COUNT(*) FROM people GROUP BY city")
+    assert answer.columns[0].intervals is None and answer.columns[0].half_widths is None
+    assert answer.columns[1].intervals is not None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT DISTINCT COUNT(*) + 1 AS n FROM people", "SELECT n + 1 AS n FROM (SELECT COUNT(*) AS n FROM people)"],
+)
+def test_rows_that_are_no_rows_of_a_release_have_no_intervals(sql: str, laplace: Bench) -> None:
+    assert laplace.ask(sql).columns[0].intervals is None
+
+
+def test_intervals_that_take_too_many_draws_are_refused_and_cost_nothing(laplace: Bench) -> None:
+    charged = len(laplace.ledger.charges)
+    sql = "SELECT age, income, COUNT(*) + 1 AS n, DP_INTERVAL_LOW(n) AS l FROM people GROUP BY age, income"
+    with pytest.raises(UnsupportedQuery, match=r"for 101101 groups take too many draws"):
+        laplace.ask(sql)
+    with pytest.raises(UnsupportedQuery, match=r"at level 0\.9999999 of an expression"):
+        laplace.ask("SELECT COUNT(*) + 1 AS n, DP_INTERVAL_LOW(n, 0.9999999) AS l FROM people")
+    assert len(laplace.ledger.charges) == charged
+    answer = laplace.ask("SELECT age, income, COUNT(*) + 1 AS n FROM people GROUP BY age, income LIMIT 3")
+    assert None not in answer.columns[2].intervals.pairs, "only those of the rows that are shown are drawn"  # type: ignore[union-attr]
+
+
+# ---------------------------------------------------------------------------------------------- error columns
+
+
+@pytest.fixture(scope="module")
+def plotted() -> Bench:
+    return made(", error_columns: true", counts="clamp")
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("SELECT COUNT(*) AS n, city FROM people GROUP BY city", "n n_low n_high city"),
+        ("SELECT city, AVG(age), SUM(age) / COUNT(*) AS r FROM people GROUP BY 1",
+         "city avg avg_low avg_high r r_low r_high"),
+        ("SELECT COUNT(*) AS n, AVG(age) AS n_low, VARIANCE(age) AS v FROM people",
+         "n n_high n_low n_low_low n_low_high v v_low v_high"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n, 0.5) AS N_LOW, DP_INTERVAL_HIGH(n) AS n_high FROM people",
+         "n N_LOW n_high"),
+        ("SELECT COUNT(*) AS n, COUNT(*) AS n FROM people", "n n_low n_high n"),
+        ("SELECT 1 AS one, RANK() OVER (ORDER BY COUNT(*)) AS r, COUNT(*) > 2 AS b FROM people", "one r b"),
+        ("SELECT DISTINCT COUNT(*) AS n FROM people", "n"),
+        ("SELECT n FROM (SELECT COUNT(*) AS n FROM people) AS q", "n"),
+        ("SELECT 1 AS n", "n"),
+    ],
+)  # fmt: skip
+def test_error_columns_follow_theirs_but_where_a_name_is_taken(sql: str, names: str, plotted: Bench) -> None:
+    assert [column.name for column in plotted.ask(sql).columns] == names.split()
+
+
+def test_error_columns_are_the_ends_of_the_interval_at_the_level_of_the_answer(plotted: Bench) -> None:
+    sql = "SELECT city, COUNT(*) AS n, AVG(age) AS a, COUNT(*) / 2 AS h FROM people GROUP BY city ORDER BY 3 DESC, 1"
+    answer = plotted.session.execute(sql, epsilon=1, level=0.5, analyst="a")
+    types = [column.type for column in answer.columns]
+    assert types == ["VARCHAR", *["BIGINT"] * 3, *["DOUBLE"] * 6]
+    assert [row[4] for row in answer.rows] == sorted((row[4] for row in answer.rows), reverse=True)
+    for index in (1, 4, 7):
+        intervals = answer.columns[index].intervals
+        assert intervals is not None
+        assert intervals.pairs == tuple((row[index + 1], row[index + 2]) for row in answer.rows)
+        assert answer.columns[index + 1].intervals is None
+    wide = plotted.session.execute(sql, epsilon=1, analyst="a")
+    assert all(b - a < d - c for (*_, a, b), (*_, c, d) in zip(answer.rows, wide.rows, strict=True))
+
+
+def test_error_columns_add_nothing_to_what_is_released(plotted: Bench, laplace: Bench) -> None:
+    sql = "SELECT city, COUNT(*) AS n, SUM(age) / COUNT(*) AS r FROM people GROUP BY city"
+    with_, without = (one.session.plan(sql, epsilon=1) for one in (plotted, laplace))
+    assert with_.plan.charge == without.plan.charge
+    assert [inner.sql for inner in with_.inner[0]] == [inner.sql for inner in without.inner[0]]
+    assert with_.plan.releases[0].bases == without.plan.releases[0].bases
+
+
+def test_error_columns_of_many_groups_leave_expressions_out(plotted: Bench) -> None:
+    sql = "SELECT age, income, COUNT(*) AS n, COUNT(*) + 1 AS m FROM people GROUP BY age, income LIMIT 1"
+    assert [c.name for c in plotted.ask(sql).columns] == ["age", "income", "n", "n_low", "n_high", "m"]
