@@ -662,8 +662,8 @@ def _check_drawn(plan: Plan, bind: Bind) -> None:
                 )
             if not release_plan.query.private_keys and not draws_of(release_plan.query.cells, level):
                 raise UnsupportedQuery(
-                    f"intervals at level {float(level):.9g} of an expression for {release_plan.query.cells} groups take "
-                    "too many draws",
+                    f"intervals at level {float(level):.9g} of an expression for {release_plan.query.cells} groups "
+                    "take too many draws",
                     hint="ask for fewer groups or a lower level, or for the intervals of the aggregates",
                 )
 
