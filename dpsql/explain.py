@@ -197,15 +197,18 @@ def _error(number: NumberPlan, plan: ReleasePlan) -> dict[str, float | None]:
     """The half-width of a number; where it depends on the number of rows with a value, about that, times those.
 
     That is of the worst values, and of those that are spread evenly between their bounds. Of a quantile the half-width
-    is known in rank, of an extreme how many rows lie beyond.
+    is known in rank, of an extreme how many rows lie beyond. Of a standard deviation s it is about that of the variance
+    over 2s, so what is known is that times the rows and s.
     """
     grid, law, way, level = plan.bases[number.basis].grid, plan.law(number), number.way, float(LEVEL)
     even, worst = (None, None) if way.over_rows is None else way.over_rows(law, grid, level)
     rank = plan.rank_of(number, level)
     return {
         "half_width_95": None if way.half_width is None else way.half_width(law, grid, level),
-        "half_width_95_times_rows": worst,
-        "half_width_95_times_rows_even": even,
+        "half_width_95_times_rows": None if way.of_root else worst,
+        "half_width_95_times_rows_even": None if way.of_root else even,
+        "half_width_95_times_rows_and_itself": worst / 2 if way.of_root and worst is not None else None,
+        "half_width_95_times_rows_and_itself_even": even / 2 if way.of_root and even is not None else None,
         "rank_half_width_95": None if rank is None else rank.half_width,
         "rank_bound_95": None if rank is None else rank.bound,
         "rows_beyond": None if rank is None else rank.beyond,
@@ -352,6 +355,9 @@ def _error_text(number: dict[str, Any]) -> str:
         return f"within about {usual} of its rank at 95 %, {most} for any data"
     if number["rows_beyond"] is not None:
         return f"about {_rows(number['rows_beyond'])} lie beyond"
+    worst, even = number["half_width_95_times_rows_and_itself"], number["half_width_95_times_rows_and_itself_even"]
+    if worst is not None:
+        return f"±{plain(worst)}/(n·s) at 95 %, s the number itself, ±{plain(even)}/(n·s) for values spread evenly"
     worst, even = number["half_width_95_times_rows"], number["half_width_95_times_rows_even"]
     if worst is None:
         return ""

@@ -24,6 +24,7 @@ from dpsql.columns import Released, ends, listed, released, sample
 from dpsql.engines import Engine, Transaction, open_engine
 from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, InternalError, UnsupportedQuery
 from dpsql.explain import Cost, explain
+from dpsql.expressions import refuse, show
 from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
 from dpsql.monte_carlo import drawn_ends, draws_of, with_drawn
 from dpsql.parse import Format, Parameters, Parser, Statement
@@ -332,7 +333,7 @@ class Session:
             if release_plan.selection is not None or any(inner.constants for inner in compiled.inner[index]):
                 continue
             for position, number in enumerate(release_plan.numbers):
-                if number.way.over_rows is None:
+                if number.way.over_rows is None or number.way.of_root:
                     continue
                 for epsilon in dict.fromkeys((release_plan.epsilon, self.policy.privacy.epsilon)):
                     counts = self._stored_count(counting(release_plan, number, epsilon), analyst)
@@ -651,21 +652,23 @@ def _visible(outer: Outer, errors: Errors | None) -> int:
 def _check_drawn(plan: Plan, bind: Bind) -> None:
     """Refuse intervals of expressions that give no number, or of more rows than are drawn for."""
     for index, release_plan in enumerate(plan.releases):
-        for asked, level in release_plan.query.intervals:
+        query = release_plan.query
+        for asked, level in query.intervals:
             if not isinstance(asked, exp.Expr):
                 continue
+            node = asked.meta["asked"]
             select = exp.select(asked.copy()).from_(exp.to_identifier(release_name(index), quoted=True))
             if not is_number_type(bind(plan, render(total(select))).types[0]):
-                raise UnsupportedQuery(
-                    "an interval is asked for of an expression that gives no number",
-                    hint="ask for that of a number: DP_INTERVAL_LOW(ratio)",
-                )
-            if not release_plan.query.private_keys and not draws_of(release_plan.query.cells, level):
-                raise UnsupportedQuery(
-                    f"intervals at level {float(level):.9g} of an expression for {release_plan.query.cells} groups "
-                    "take too many draws",
-                    hint="ask for fewer groups or a lower level, or for the intervals of the aggregates",
-                )
+                raise refuse(
+                    node, f"{show(node)} is no number, so it has no interval",
+                    "ask for that of an aggregate, or of arithmetic on some: SUM(x) / COUNT(*)",
+                )  # fmt: skip
+            if not query.private_keys and not draws_of(query.cells, level):
+                raise refuse(
+                    node, f"the interval of {show(node)} takes too many draws: at level {float(level):.9g}, for "
+                    f"{query.cells:,} group{'s' * (query.cells != 1)}",
+                    "ask for fewer groups or a lower level, or for the intervals of the aggregates in it",
+                )  # fmt: skip
 
 
 def _for_all_rows(plan: Plan, errors: Errors, level: Fraction) -> Errors:

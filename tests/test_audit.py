@@ -61,7 +61,7 @@ def test_a_sound_product_holds_and_reaches_every_bound(policy: Policy) -> None:
         assert table.held and table.cases >= 30, table.violations
         assert table.tightest is not None and table.tightest.share == 1
         assert sum(table.spread) == table.cases
-        assert {c.aggregate.partition("(")[0] for c in table.coverage} == {"COUNT", "SUM", "AVG"}
+        assert {c.aggregate.partition("(")[0] for c in table.coverage} == {"COUNT", "SUM", "AVG", "VARIANCE", "STDDEV"}
     assert found.tables[0].unit == "cust"
     assert [t.unit for t in found.tables if t.name == "refund"] == ["via payment.order_id, payment.line"]
 
@@ -90,7 +90,13 @@ def test_a_policy_with_cube_noise_is_attacked_as_well(policy: Policy) -> None:
     assert found.held
     (query,) = found.queries
     assert query.tightest is not None and query.tightest.share > Fraction(3, 4)
-    assert {c.aggregate.partition("(")[0] for c in found.tables[0].coverage} == {"COUNT", "SUM", "AVG"}
+    assert {c.aggregate.partition("(")[0] for c in found.tables[0].coverage} == {
+        "COUNT",
+        "SUM",
+        "AVG",
+        "VARIANCE",
+        "STDDEV",
+    }
 
 
 # ---------------------------------------------------------------------------------------------- planted faults

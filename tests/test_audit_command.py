@@ -259,4 +259,4 @@ def test_a_key_with_bounds_is_numbered_beyond_them(monkeypatch: pytest.MonkeyPat
     laboratory = Laboratory(policy, Random(1))
     found = list(coverage.coverage(laboratory, policy.tables["t"]))
     laboratory.close()
-    assert [each.aggregate for each in found] == ["COUNT(*)", "SUM(x)", "AVG(x)"]
+    assert [each.aggregate for each in found] == ["COUNT(*)", "SUM(x)", "AVG(x)", "VARIANCE(x)", "STDDEV(x)"]

@@ -256,6 +256,7 @@ class Way:
     even_of_count  the same of `even`
     over_rows    of a mean or a variance: (law, grid, level) to half-widths c for which its error is about ±c / n, where
                  n rows have a value: of values that are spread evenly, and of the worst
+    of_root      whether the number is the root of that variance: then half of it over the number itself is its error
 
     An interval holds the exact number, of clipped values, in `level` of all releases. Without either none is known.
     """
@@ -269,6 +270,7 @@ class Way:
     of_count: float | None = None
     even_of_count: float | None = None
     over_rows: OverRows | None = None
+    of_root: bool = False
 
     def loads(self, *, even: bool) -> tuple[float, float]:
         """`variance` and `of_count`, or what they are for values that are spread evenly."""

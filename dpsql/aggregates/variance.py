@@ -214,20 +214,20 @@ def _ways(
         if not grid.cells:
             return (Way(Basis.PRESENT, 0.0, _constant, lambda law, grid, level: 0.0),)
         every = (_bernstein_loads, _moment_loads, _moment_and_null_loads)
-        over = [None if root else _over_rows(loads) for loads in every]
+        over = [_over_rows(loads) for loads in every]
         interval = [_interval(sample, root, loads) for loads in every]
         return (
             *(
-                Way(basis, 32.0, combine, None, interval[0], even=16 / 3, over_rows=over[0])
+                Way(basis, 32.0, combine, None, interval[0], even=16 / 3, over_rows=over[0], of_root=root)
                 for basis in (Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS)
             ),
             Way(
                 Basis.MOMENTS, 8.5, combine, None, interval[1], even=0.5,
-                of_count=2.25, even_of_count=1 / 36, over_rows=over[1],
+                of_count=2.25, even_of_count=1 / 36, over_rows=over[1], of_root=root,
             ),
             Way(
                 Basis.MOMENTS_AND_NULLS, 9.625, combine, None, interval[2], even=0.5 + 1 / 72,
-                of_count=0.5625, even_of_count=1 / 144, over_rows=over[2],
+                of_count=0.5625, even_of_count=1 / 144, over_rows=over[2], of_root=root,
             ),
         )  # fmt: skip
 

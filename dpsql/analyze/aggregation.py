@@ -489,7 +489,7 @@ class ReleaseBuilder:
 
     def _interval_of(self, node: exp.Expr, argument: exp.Expr) -> int | exp.Expr:
         """What an interval is asked of, by alias or written out: an aggregate, by number, or an expression over the
-        release's columns.
+        release's columns, which says in its meta how it was asked for.
         """
         found: exp.Expr | None = unparenthesised(argument)
         if isinstance(found, exp.Column) and not found.table:
@@ -508,6 +508,7 @@ class ReleaseBuilder:
                     )  # fmt: skip
             tree = unparenthesised(self._released(found, aliases=False))
             if numbers_in(tree):
+                tree.meta["asked"] = argument
                 return tree
         known = [e.alias for e in self.node.expressions if aggregates.is_aggregate(unparenthesised(e.unalias()))]
         known = [name for name in known if name]

@@ -18,12 +18,13 @@ from dpsql.session import Session
 
 DRAWS = 400
 """Answers of each aggregate."""
+OF_NUMBERS = ("SUM", "AVG", "VARIANCE", "STDDEV")
 UNITS = 30
 """In the table that is asked, where all rows are as the policy expects them: then DuckDB knows the exact numbers."""
 
 
 def coverage(made: Laboratory, table: Table) -> Iterator[Coverage]:
-    """Ask for COUNT, SUM and AVG again and again."""
+    """Ask for COUNT, SUM, AVG, VARIANCE and STDDEV again and again."""
     engine, ledger = cast(Engine, made.engine), cast(Ledger, Unlimited())
     session = Session(made.policy, engine, ledger, SystemNoise())
     made.engine.load(made.twin.database(UNITS, style="expected"))
@@ -35,7 +36,7 @@ def coverage(made: Laboratory, table: Table) -> Iterator[Coverage]:
         if c.bounds is not None and c.type.kind in NUMBERS and name not in numbered  # a key is numbered, bounds or not
     ]
     column = relations.written(numbers[0].name) if numbers else None
-    for call in ("COUNT(*)", *([f"SUM({column})", f"AVG({column})"] if column else ())):
+    for call in ("COUNT(*)", *([f"{name}({column})" for name in OF_NUMBERS] if column else ())):
         sql = f"SELECT {call} FROM {relations.written(table.name)}"
         ((exact,),) = made.engine.connection.execute(sql).fetchall()
         if exact is None:
@@ -49,7 +50,9 @@ def coverage(made: Laboratory, table: Table) -> Iterator[Coverage]:
 
 def _holds(session: Session, sql: str, exact: float) -> bool:
     result = session.execute(sql, analyst=ANALYST)
-    (value,), (column,) = result.rows[0], result.columns
-    width = column.half_widths[0] if column.half_widths is not None else column.half_width
-    assert width is not None
-    return abs(float(value) - exact) <= width * (1 + 1e-9) + abs(exact) * 1e-12
+    (column,) = result.columns
+    width = abs(exact) * 1e-12
+    if column.intervals is None:
+        return False
+    ((low, high),) = (pair or (exact, exact) for pair in column.intervals.pairs)
+    return low - width <= exact <= high + width

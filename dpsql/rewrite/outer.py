@@ -278,10 +278,11 @@ def errors_of(plan: Plan) -> Errors | None:
 def with_rows(plan: Plan) -> tuple[exp.Expr, Errors | None]:
     """The outer query as it runs, and the columns of which errors are known.
 
-    Where it does more than list columns it gets one more, at its end: which row of the release each row is.
+    Where it does more than list the columns of the only release it gets one more, at its end: which row of the release
+    each row is.
     """
     errors = errors_of(plan)
-    if errors is None or plain_columns(plan.outer) is not None:
+    if errors is None or (plain_columns(plan.outer) is not None and len(plan.releases) == 1):
         return plan.outer, errors
     root = plan.outer.copy()
     root.append("expressions", exp.column(ROW, quoted=True))

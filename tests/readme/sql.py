@@ -114,8 +114,9 @@ CLAUSES = (
     ),
     Clause("an ε for each release", ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) COUNT(*) FROM people",)),
     Clause(
-        "the interval of a number",
-        ("SELECT AVG(age) AS mean, DP_INTERVAL_LOW(mean), DP_INTERVAL_HIGH(mean, 0.9) FROM people",),
+        "the interval of a number, or of arithmetic on several",
+        ("SELECT AVG(age) AS mean, DP_INTERVAL_LOW(mean), DP_INTERVAL_HIGH(mean, 0.9) FROM people",
+         "SELECT SUM(income) / COUNT(*) AS r, DP_INTERVAL_LOW(r) FROM people"),
     ),
     Clause("the plan, free", ("EXPLAIN SELECT COUNT(*) FROM people", "EXPLAIN (FORMAT json) VALUES (1)")),
 )  # fmt: skip
