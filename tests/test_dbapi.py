@@ -270,6 +270,20 @@ def test_privacy_of_an_answer(cursor: dpsql.Cursor) -> None:
     assert isinstance(count, float) and count > 0
     assert isinstance(mean, tuple) and len(mean) == 3
     assert str(privacy).startswith("charged ε 0.5, ")
+    unknown, counts, means, doubled = privacy.intervals
+    assert unknown is None and counts is not None and means is not None and doubled is not None
+    for (*_, two), (low, high), whole in zip(cursor.fetchall(), doubled, counts, strict=True):  # type: ignore[misc]
+        assert low <= two <= high and all(isinstance(end, int) for end in whole or ())
+    assert all(pair is not None and pair[0] <= pair[1] for pair in means)
+
+
+def test_intervals_outlive_the_connection(folder: Path, kept: dpsql.Connection) -> None:
+    """They are worked out when they are looked at, in an engine of their own."""
+    with dpsql.connect(folder / "policy.yaml", analyst="alice", epsilon="0.5") as connection:
+        privacy = connection.cursor().execute("SELECT COUNT(*) + 1 AS n FROM people").privacy
+    assert privacy is not None
+    ((pair,),) = privacy.intervals  # type: ignore[misc]
+    assert pair[0] < pair[1]
 
 
 def test_level_of_statement_and_connection(folder: Path, kept: dpsql.Connection) -> None:

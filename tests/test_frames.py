@@ -450,6 +450,22 @@ def test_half_widths(cursor: dpsql.Cursor, form: str) -> None:
     assert empty == {name: [] for name in found}
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_intervals(cursor: dpsql.Cursor, form: str) -> None:
+    cursor.execute(MEAN, epsilon=2)
+    assert cursor.privacy is not None
+    nothing, counts, means = cursor.privacy.intervals
+    assert nothing is None and counts is not None and means is not None
+    cursor.fetchone()
+    found = _values(cursor, form, intervals=True)
+    assert list(found) == ["grown", "n", "n_low", "n_high", "mean", "mean_low", "mean_high"]
+    assert list(zip(found["n_low"], found["n_high"], strict=True)) == list(counts[1:])
+    assert list(zip(found["mean_low"], found["mean_high"], strict=True)) == list(means[1:])
+    assert all(isinstance(low, int) for low in found["n_low"])
+    both = _values(cursor.execute(MEAN), form, half_widths=True, intervals=True)
+    assert list(both)[1:5] == ["n", "n_half_width", "n_low", "n_high"]
+
+
 def test_privacy_of_pandas_frames(cursor: dpsql.Cursor, tmp_path: Path) -> None:
     cursor.execute(MEAN, epsilon="0.5")
     privacy = cursor.privacy

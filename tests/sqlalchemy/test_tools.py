@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Column, Engine, Integer, MetaData, String, Table, func, select, text
 
 from dpsql.policy import load
 from dpsql.session import open_session, system_user
@@ -127,3 +127,18 @@ def test_jupysql_over_the_wire(tmp_path: Path) -> None:
     assert {"visits", "codes"} <= {row[0] for row in cells_of(told[1]["value"])}
     assert cells_of(told[2]["value"])[:3] == [["city", "n", "age"], ["Bergen", "2", "56.5"], ["Oslo", "2", "37.5"]]
     assert "rows of the private table visits" in told[3]["error"]
+
+
+def test_error_columns(tmp_path: Path) -> None:
+    """Text has them all; what is written in SQLAlchemy's own terms finds its columns by name among them."""
+    path = write(tmp_path)
+    path.write_text(path.read_text().replace("privacy: {", "privacy: {error_columns: true, "))
+    with connected(path) as engine, engine.connect() as connection:
+        frame = pd.read_sql(BY_CITY, connection)
+        assert {"n", "n_low", "n_high", "age", "age_low", "age_high"} <= set(frame.columns)
+        assert (frame["n_low"] <= frame["n"]).all() and (frame["age"] <= frame["age_high"]).all()
+        visits = Table("visits", MetaData(), Column("city", String), Column("age", Integer))
+        asked = select(visits.c.city, func.avg(visits.c.age).label("mean"), func.count().label("n"))
+        for row in connection.execute(asked.group_by(visits.c.city)).mappings():
+            assert row["mean_low"] <= row["mean"] <= row["mean_high"] and row["n_low"] <= row["n"]
+            assert row[visits.c.city] in ("Bergen", "Oslo", None)

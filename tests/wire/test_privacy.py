@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from dpsql.audit.replay import RecordingNoise
-from dpsql.session import Session
+from dpsql.policy import load
+from dpsql.session import Session, open_session
 from dpsql.wire import messages as m
 from dpsql.wire.asking import Asker
 from dpsql.wire.backend import Backend
 from dpsql.wire.catalogue import Catalogue
+from dpsql.wire.types import oids
 from tests.harness import bench, make_policy
 from tests.wire.client import Client, Reply, Row, errors
-from tests.wire.clinic import charges, connect, opened
+from tests.wire.clinic import charges, connect, opened, write
 
 COUNTS = "SELECT city, COUNT(*) AS n, AVG(age) AS mean FROM visits GROUP BY city"
 BY_AGE = "SELECT city, COUNT(*) AS n FROM visits WHERE age > $1 GROUP BY city"
@@ -378,3 +380,38 @@ def test_nobody_gets_another_s_stored_answer(storing: Session) -> None:
         asking.query("SET dpsql.epsilon = 0.001")
         asking.query(COUNTS)
     assert (charges(storing, "alice"), charges(storing, "bob")) == (1, 1)
+
+
+# ---------------------------------------------------------------------------------------------- errors
+
+
+def test_error_columns_are_described_and_sent(tmp_path: Path) -> None:
+    write(tmp_path)
+    path = tmp_path / "policy.yaml"
+    path.write_text(path.read_text().replace("privacy: {epsilon: 1e6", "privacy: {error_columns: true, epsilon: 1"))
+    session = open_session(load(path), create_ledger=True)
+    client = connect(session)
+    sql = "SELECT city, COUNT(*) AS n, 1.0 * SUM(age) / COUNT(*) AS r FROM visits GROUP BY city ORDER BY 2"
+    found = client.send(m.Parse("s", sql), m.Describe("S", "s"), m.Bind("p", "s", (), ()), m.Execute("p", 0), m.Sync())
+    (described,) = (reply for reply in found if isinstance(reply, m.RowDescription))
+    assert [(f.name, f.type) for f in described.fields] == [
+        ("city", oids.TEXT), *[(name, oids.INT8) for name in ("n", "n_low", "n_high")],
+        *[(name, oids.FLOAT8) for name in ("r", "r_low", "r_high")],
+    ]  # fmt: skip
+    for _, *numbers in rows(found):
+        n, low, high, ratio, least, most = (float(number or "nan") for number in numbers)
+        assert low < n < high and not (ratio < least or most < ratio)
+    session.close()
+
+
+def test_notices_draw_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes many draws is not worked out for a notice that nobody may read."""
+
+    def drawn(*_: object) -> None:
+        raise AssertionError("it was drawn")
+
+    monkeypatch.setattr("dpsql.session.drawn_ends", drawn)
+    with opened(tmp_path) as session:
+        found = connect(session).query("SELECT COUNT(*) AS n, AVG(age) AS m, COUNT(*) + 1 AS c FROM visits")
+    (notice,) = (reply for reply in found if isinstance(reply, m.NoticeResponse))
+    assert "n " in notice.message and "m " in notice.message and "c " not in notice.message.partition("%")[2]
