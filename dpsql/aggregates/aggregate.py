@@ -288,7 +288,7 @@ class Way:
 
     @property
     def has_noise(self) -> bool:
-        """Whether the number comes from sums that get noise, of which more can be drawn: not where a value is chosen."""
+        """Whether the number comes from sums with noise, of which more can be drawn: not where a value is chosen."""
         return self.basis is not Basis.CELLS
 
     def ends(self, noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:

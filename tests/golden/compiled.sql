@@ -461,7 +461,7 @@ SELECT city, COUNT(DISTINCT note), STDDEV_POP(DISTINCT income) FROM people GROUP
 -->   key city: 3 values from listed values: A, B, C
 -->   COUNT(DISTINCT note): ±11 at 95 %; discrete Laplace, basis present, epsilon 0.28418
 -->     present: Δf 1, scale 3.51889
--->   STDDEV_POP(DISTINCT income): error depends on the data, bounds [-1,000, 5,000], grain 3.05176e-05; discrete Laplace, basis Bernstein, epsilon 0.71582
+-->   STDDEV_POP(DISTINCT income): ±75,330,684/(n·s) at 95 %, s the number itself, ±29,660,421/(n·s) for values spread evenly, bounds [-1,000, 5,000], grain 3.05176e-05; discrete Laplace, basis Bernstein, epsilon 0.71582
 -->     low: Δf 36,000,000, scale 50,292,000
 -->     middle: Δf 36,000,000, scale 50,292,000
 -->     high: Δf 36,000,000, scale 50,292,000

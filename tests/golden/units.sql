@@ -665,7 +665,7 @@ SELECT SUM(total) FROM orders WHERE total > (SELECT AVG(total) FROM orders)
 -->   inner SQL (on the private engine):
 -->     SELECT CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COALESCE(SUM(CAST((3145728 // GREATEST("size", 3)) AS BIGINT) * CAST("sum_0" AS INT128)), 0) AS "sum_0", COALESCE(SUM(CAST((3145728 // GREATEST("size", 3)) AS BIGINT) * CAST("sum_1" AS INT128)), 0) AS "sum_1" FROM (SELECT "unit", COUNT(*) AS "size", COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT "unit" AS "unit", TRY_CAST(("value_0" + ABS("value_0")) * 2.09715200000000000e+06 AS BIGINT) AS "value_0" FROM (SELECT "unit" AS "unit", ("value_0" - ABS("value_0")) + 5.00000000000000000e+02 AS "value_0" FROM (SELECT "cust" AS "unit", "total" - 2.00000000000000000e+02 AS "value_0" FROM (SELECT "cust", "total", CAST($_dpsql_constant_0 AS DOUBLE) AS "_dpsql_constant_0" FROM "memory"."main"."orders") AS q WHERE (CASE WHEN "total" < (-5.00000000000000000e+01) THEN (-5.00000000000000000e+01) WHEN "total" <= 2.00000000000000000e+02 THEN "total" WHEN "total" <= CAST('Infinity' AS DOUBLE) THEN 2.00000000000000000e+02 END > CASE WHEN "_dpsql_constant_0" <= CAST('Infinity' AS DOUBLE) THEN "_dpsql_constant_0" END) AND NOT "cust" IS NULL) AS q) AS q) AS q GROUP BY "unit") AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_number_0" AS "sum" FROM "_dpsql_release_1"
+-->   SELECT "_dpsql_number_0" AS "sum", "_dpsql_row" FROM "_dpsql_release_1"
 
 -- policy: people
 -- A public number is one too.
@@ -855,4 +855,4 @@ SELECT COUNT(*) FROM orders JOIN (SELECT status AS s, COUNT(*) AS n FROM orders 
 -->   inner SQL (on the private engine):
 -->     SELECT CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0" FROM (SELECT COALESCE(SUM(CAST((3145728 // GREATEST("size", 3)) AS BIGINT) * CAST("sum_0" AS INT128)), 0) AS "sum_0" FROM (SELECT "unit", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT "cust" AS "unit" FROM (SELECT "l"."cust" AS "cust", "l"."priority" AS "priority", "r"."n" AS "n" FROM "memory"."main"."orders" AS "l" JOIN (SELECT "row".c0 AS "s", "row".c1 AS "n" FROM (SELECT UNNEST(CAST($_dpsql_constant_0 AS STRUCT(c0 TEXT, c1 BIGINT)[])) AS "row") AS q) AS "r" ON "l"."status" = "r"."s") AS q WHERE (CASE WHEN "priority" < 1 THEN 1 WHEN "priority" > 5 THEN 5 ELSE "priority" END < "n") AND NOT "cust" IS NULL) AS q GROUP BY "unit") AS q) AS q
 --> outer SQL (over noisy rows):
--->   SELECT "_dpsql_number_0" AS "count" FROM "_dpsql_release_1"
+-->   SELECT "_dpsql_number_0" AS "count", "_dpsql_row" FROM "_dpsql_release_1"

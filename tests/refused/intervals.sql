@@ -37,11 +37,11 @@ SELECT COUNT(*) * 2 AS c, DP_INTERVAL_LOW(c, 0.9999999) FROM people
 
 SELECT MEDIAN(age) AS m, DP_INTERVAL_LOW(m) FROM people
 --> 0A000 the interval of MEDIAN(age) isn't known
---> hint: intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these
+--> hint: see its rank in EXPLAIN
 --> at 7: MEDIAN(age) AS m, DP_INTERVAL_
 
 SELECT MEDIAN(age) / COUNT(*) AS r, DP_INTERVAL_LOW(r) FROM people
---> 0A000 the interval of MEDIAN(age) isn't known
+--> 0A000 the interval of arithmetic on MEDIAN(age) isn't known
 --> hint: intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these
 --> at 7: MEDIAN(age) / COUNT(*) AS r, D
 
