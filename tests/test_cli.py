@@ -14,6 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dpsql.cli import main
@@ -23,7 +24,7 @@ from dpsql.cli.errors import error_text, excerpt, with_config
 from dpsql.errors import Error, InternalError
 from dpsql.ledger import Ledger
 from dpsql.policy import load
-from dpsql.result import Privacy, Result, ResultColumn, Values
+from dpsql.result import Ends, Intervals, Privacy, Result, ResultColumn, Values
 from dpsql.session import Session
 from dpsql.table import Head, table, width
 from tests.harness import intervals
@@ -766,6 +767,17 @@ def test_numbers_in_tables() -> None:
     assert '{"name": "x", "type": "NULL"}' in answer(nothing, "json", "ascii")
     assert '"half_widths": [' in answer(result, "json", "ascii")
     assert json.loads(answer(result, "json", "ascii"))["rows"][1][1] == "NaN"
+
+
+def test_csv_works_out_no_errors_that_nobody_asks_for() -> None:
+    def looked_at() -> Ends:
+        raise AssertionError("it was looked at")
+
+    column = ResultColumn("r", "DOUBLE", None, Intervals(looked_at, lambda: np.array([1.5]), drawn=True))
+    result = Result((column,), Values([(1.5,)]), Privacy("a", Fraction(1), Fraction(1), None))
+    assert answer(result, "csv", "ascii") == "r\n1.5\n"
+    with pytest.raises(AssertionError, match="looked at"):
+        answer(result, "csv", "ascii", half_widths=True)
 
 
 def test_values_for_programs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -142,9 +143,27 @@ def test_what_has_no_interval_is_refused(made: Bench, sql: str, named: str) -> N
     assert refused.value.hint
 
 
+def test_the_error_of_a_deviation_is_half_of_the_variance_s_over_itself(made: Bench) -> None:
+    """dσ = dσ² / 2σ: EXPLAIN says what it is times n and σ, for the worst values and for those spread evenly."""
+    (variance,), (deviation,) = (
+        json.loads(made.session.explain(f"SELECT {name}(n) FROM t", epsilon=1, analyst="a", form="json"))["releases"][
+            0
+        ]["numbers"]
+        for name in ("VARIANCE", "STDDEV")
+    )
+    for suffix in ("", "_even"):
+        assert variance[f"half_width_95_times_rows_and_itself{suffix}"] is None
+        assert deviation[f"half_width_95_times_rows{suffix}"] is None
+        twice = 2 * deviation[f"half_width_95_times_rows_and_itself{suffix}"]
+        assert twice == pytest.approx(variance[f"half_width_95_times_rows{suffix}"])
+    text = made.session.explain("SELECT STDDEV(n) FROM t", epsilon=1, analyst="a")
+    assert "/(n·s) at 95 %, s the number itself" in text
+
+
 def test_intervals_depend_on_noisy_numbers_alone() -> None:
     made = bench(make_policy(grammar.TABLES), grammar.TYPES, RecordingNoise())
     ends = "DP_INTERVAL_LOW(a), DP_INTERVAL_HIGH(a, 0.8), SUM(n) AS s, DP_INTERVAL_LOW(s)"
+    ends += ", VARIANCE(n) AS v, DP_INTERVAL_HIGH(v), SUM(n) / COUNT(*) AS r, DP_INTERVAL_LOW(r)"
     sql = f"SELECT k, AVG(x) AS a, {ends} FROM t GROUP BY k"
     made.engine.set_rows("t", [])
     without = record(made, sql)

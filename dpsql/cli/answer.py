@@ -70,7 +70,10 @@ def _csv(result: Result, half_widths: bool) -> str:
     for column, more in zip(result.columns, added, strict=True):
         header += [column.name, f"{column.name}_half_width"] if more else [column.name]
     writer.writerow(header)
-    widths = [half_widths_of(column, len(result.rows)) for column in result.columns]
+    widths = [
+        half_widths_of(column, len(result.rows)) if more else []
+        for column, more in zip(result.columns, added, strict=True)
+    ]
     for number, row in enumerate(result.rows):
         line: list[str] = []
         for value, more, own in zip(row, added, widths, strict=True):
