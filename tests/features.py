@@ -54,6 +54,7 @@ NEVER: dict[Feature, str] = {
     ("aggregate", "PercentileDisc DISTINCT"): "SELECT QUANTILE_DISC(DISTINCT n, 0.5) FROM t",
     ("aggregate", "Quantile DISTINCT"): "SELECT QUANTILE(DISTINCT n, 0.5) FROM t",
     ("aggregate", "ApproxQuantile DISTINCT"): "SELECT APPROX_QUANTILE(DISTINCT n, 0.5) FROM t",
+    ("function over noisy numbers", "list_value"): "SELECT LIST_VALUE(a, 1) FROM (SELECT COUNT(*) AS a FROM t) AS q",
     ("node over noisy numbers", "Lambda"): "SELECT list_transform(a, x -> x) FROM (SELECT COUNT(*) AS a FROM t) AS q",
     ("node over noisy numbers", "IntervalSpan"): "SELECT INTERVAL '1-2' YEAR TO MONTH, COUNT(*) FROM t",
 }

@@ -78,7 +78,6 @@ _TEXT = {
         LEFT({text}, 2) | RIGHT({text}, 1) | LTRIM({text}) | RTRIM({text}) | TRIM({text}) | TRIM({text}, 'aA')
         REVERSE({text}) | REGEXP_EXTRACT({text}, '[a-z]+') | STRFTIME({ts}, '%Y-%m-%d %H') | STRIP_ACCENTS({text})
         SUBSTR({text}, 2, 2) | SUBSTRING({text}, 2) | TRANSLATE({text}, 'abe', 'xy') | TYPEOF({any})
-        TYPEOF(LIST_VALUE({int}, 2))
         COALESCE({text}, 'none') | NULLIF({text}, 'low') | CASE WHEN {bool} THEN {text} ELSE 'x' END
         CAST({any} AS VARCHAR)
     """,
