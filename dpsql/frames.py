@@ -104,7 +104,7 @@ def numpy_arrays(result: Result, start: int, added: Added) -> dict[str, Array]:
 
 def pandas_frame(result: Result, start: int, added: Added) -> pandas.DataFrame:
     """A pandas DataFrame, the privacy facts in its `attrs`."""
-    pd = _package("pandas", "pandas")
+    pd = package("pandas", "pandas")
     columns = _columns(result, start, added)
     frame = pd.DataFrame({i: _pandas_column(pd, column) for i, column in enumerate(columns)})
     frame.columns = [column.name for column in columns]
@@ -114,12 +114,12 @@ def pandas_frame(result: Result, start: int, added: Added) -> pandas.DataFrame:
 
 def arrow_table(result: Result, start: int, added: Added) -> pyarrow.Table:
     """A pyarrow Table, the privacy facts in the metadata of its schema."""
-    return _arrow_table(_package("pyarrow", "arrow"), result, _columns(result, start, added))
+    return _arrow_table(package("pyarrow", "arrow"), result, _columns(result, start, added))
 
 
 def polars_frame(result: Result, start: int, added: Added) -> polars.DataFrame:
     """A polars DataFrame, made by way of Arrow."""
-    pl, pa = _package("polars", "polars"), _package("pyarrow", "polars")
+    pl, pa = package("polars", "polars"), package("pyarrow", "polars")
     columns = _columns(result, start, added)
     _check_names(columns, "a polars DataFrame")
     frame: polars.DataFrame = pl.DataFrame(_arrow_table(pa, result, columns))
@@ -148,7 +148,8 @@ def privacy_facts(result: Result) -> dict[str, Any]:
     }
 
 
-def _package(name: str, extra: str) -> Any:
+def package(name: str, extra: str) -> Any:
+    """The module of that name. Raises InterfaceError where it is missing, with the extra that installs it."""
     try:
         return importlib.import_module(name)
     except ImportError:

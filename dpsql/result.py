@@ -10,10 +10,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import os
+
+    from dpsql.plot import Chart
 
 Row = tuple[Any, ...]
 Array = npt.NDArray[Any]
@@ -178,3 +183,9 @@ class Result:
     def rows(self) -> list[Row]:
         """Its rows, of Python values."""
         return self.values.rows
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Chart:
+        """Its plot, see `dpsql.plot`; with `path` it is written there too."""
+        from dpsql.plot import plot  # the layers' one exception: what is drawn of a result is asked of the result
+
+        return plot(self, path)

@@ -1,0 +1,84 @@
+"""Which columns of an answer are keys, which are numbers, and which are the ends of a number's interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpsql.display import has_error, is_number
+from dpsql.errors import NotSupportedError
+from dpsql.policy.problems import printable
+from dpsql.result import ResultColumn
+
+MOST_NUMBERS = 8
+"""More panels than that are no longer one picture."""
+_WANTED = "select what to count by, and a number: SELECT married, COUNT(*) AS n FROM people GROUP BY married"
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The position of a column that is drawn; of the columns that hold the ends of its interval, where there are any.
+
+    Without such columns the interval is answer ± half-width, where that is known.
+    """
+
+    index: int
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The columns that tell bars apart, and those that are their lengths, in the answer's order."""
+
+    keys: tuple[int, ...]
+    numbers: tuple[Number, ...]
+
+
+def roles(columns: Sequence[ResultColumn]) -> Roles:
+    """What the columns are. It depends on their names and types alone, so it is known before anything is charged.
+
+    What isn't a number is a key. Of numbers, those with an error are drawn, and those that stand after the first of
+    them; those before it are keys (`FLOOR(age / 10)`). Where none has an error, only the first column can be such a
+    key. `n_low` and `n_high` beside n are the ends of its interval.
+
+    Raises NotSupportedError where there is no number, or more than `MOST_NUMBERS`.
+    """
+    ends = _ends(columns)
+    taken = {index for pair in ends.values() for index in pair}
+    numeric = [i for i, column in enumerate(columns) if is_number(column) and i not in taken]
+    known = [i for i in numeric if has_error(columns[i]) or i in ends]
+    if known:
+        drawn = [i for i in numeric if i >= known[0]]
+    else:
+        drawn = numeric[1:] if numeric and len(numeric) == len(columns) > 1 else numeric
+    if not drawn:
+        raise NotSupportedError("no column of this answer is a number that could be drawn", hint=_WANTED)
+    if len(drawn) > MOST_NUMBERS:
+        raise NotSupportedError(
+            f"{len(drawn)} numbers are too many for one plot", hint=f"select at most {MOST_NUMBERS} of them"
+        )
+    numbers = tuple(Number(i, *ends.get(i, (None, None))) for i in drawn)
+    return Roles(tuple(i for i in range(len(columns)) if i not in taken and i not in drawn), numbers)
+
+
+def _ends(columns: Sequence[ResultColumn]) -> dict[int, tuple[int, int]]:
+    """Of each number the columns of the ends of its interval, where it has both."""
+    places = {column.name: index for index, column in enumerate(columns) if is_number(column)}
+    found = {}
+    for name, index in places.items():
+        low, high = places.get(f"{name}_low"), places.get(f"{name}_high")
+        if low is not None and high is not None:
+            found[index] = (low, high)
+    return found
+
+
+def title(columns: Sequence[ResultColumn], found: Roles) -> str:
+    """What the plot shows, in words: `n and mean by married`."""
+    numbers = _listed([columns[number.index].name for number in found.numbers])
+    keys = _listed([columns[index].name for index in found.keys])
+    return printable(f"{numbers} by {keys}" if keys else numbers, 200)
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
