@@ -8,7 +8,8 @@
         cursor.fetchall()
         cursor.privacy.half_widths   # (None, 3.0): each count ± 3 holds the exact one in 95 % of all answers
 
-Instead of `fetchall`, `df`, `pl`, `arrow` and `fetchnumpy` give the rows as a data frame (see dpsql.frames).
+Instead of `fetchall`, `df`, `pl`, `arrow` and `fetchnumpy` give the rows as a data frame (see dpsql.frames); `plot`
+draws them (see dpsql.plot).
 
 Where it differs from other databases:
 
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
     import polars
     import pyarrow  # type: ignore[import-untyped]
+
+    from dpsql.plot import Chart
 
 apilevel = "2.0"
 threadsafety = 2
@@ -499,6 +502,15 @@ class Cursor:
         return frame
 
     # -- being looked at
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Chart:
+        """All rows of the answer as a plot, which a notebook shows: bars or lines with their intervals (`dpsql.plot`).
+
+        With `path` it is written there too, as PNG, SVG or HTML, by how the name ends. Rows stay to be fetched, and
+        nothing is charged. Raises NotSupportedError where no column is a number, InterfaceError where the file can't
+        be written or vl-convert-python is missing.
+        """
+        return self._answer().plot(path)
 
     def __repr__(self) -> str:
         if self._closed:

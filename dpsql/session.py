@@ -82,6 +82,12 @@ class Compiled:
     level: Fraction
 
     @property
+    def planned_columns(self) -> tuple[ResultColumn, ...]:
+        """The columns before there are rows: half-widths that depend on the answer are `()`."""
+        depending = {position for position, _ in self.extra}
+        return tuple(replace(c, half_widths=()) if i in depending else c for i, c in enumerate(self.columns))
+
+    @property
     def outer_sql(self) -> str:
         """The outer query's text; where the engine isn't asked, written when it is wanted."""
         return self.outer.sql or render(with_rows(self.plan)[0])

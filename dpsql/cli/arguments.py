@@ -44,6 +44,7 @@ examples:
   dpsql query config/pums.yaml --epsilon 0.1 --as alice "SELECT COUNT(*) FROM people"
   dpsql query config/pums.yaml "SELECT COUNT(*) FROM people WHERE age >= :age" -p age=65
   dpsql query config/pums.yaml -f report.sql --format csv -o report.csv
+  dpsql query config/pums.yaml "SELECT educ, COUNT(*) FROM people GROUP BY educ" --plot educ.png
   echo "SELECT COUNT(*) FROM people" | dpsql query config/pums.yaml -
 
 A parameter is a number where it looks like one, NULL, true or false where it is that word, else text; in
@@ -207,6 +208,7 @@ def _query(command: argparse.ArgumentParser) -> None:
     command.add_argument("--format", choices=FORMATS, default="table", help="default: table")
     command.add_argument("--half-widths", action="store_true",
                          help="add half-widths to csv; the other formats always have them")  # fmt: skip
+    command.add_argument("--plot", metavar="FILE", help="draw the answer too: a .png, .svg or .html file")
     _output(command)
 
 

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
+from pathlib import Path
 
 from dpsql.cli.answer import answer, cost, selection_note
 from dpsql.cli.arguments import analyst, parameters, statement
-from dpsql.cli.errors import OK
+from dpsql.cli.errors import OK, Usage
 from dpsql.cli.output import Output, say
 from dpsql.display import error_note
+from dpsql.errors import NotSupportedError
+from dpsql.plot import PlotFile, converter, plot, roles
 from dpsql.policy import load
-from dpsql.session import open_session
+from dpsql.session import Compiled, open_session
 
 
 def query(arguments: argparse.Namespace) -> int:
-    """Answer the query. What can fail for free does so before the charge: files, policy, output."""
+    """Answer the query. What can fail for free does so before the charge: files, policy, output, plot."""
     arguments.sql = statement(arguments.sql, arguments.file)
     given = parameters(arguments.parameters)
-    with Output(arguments.output) as output:
+    drawing = nullcontext() if arguments.plot is None else _plot_file(arguments.plot, arguments.output)
+    with drawing as plot_file, Output(arguments.output) as output:
         session = open_session(load(arguments.config))
         asker = analyst(arguments.analyst)
         try:
-            if arguments.format == "table":
+            if arguments.format == "table" and plot_file is None:
                 explained = session.plan(arguments.sql, given, epsilon=arguments.epsilon).explain
                 if explained is not None:
                     plan = session.explain(
@@ -29,6 +34,8 @@ def query(arguments: argparse.Namespace) -> int:
                     )
                     output.write(f"{plan}\n")
                     return OK
+            if plot_file is not None:
+                _check_drawable(session.plan(arguments.sql, given, epsilon=arguments.epsilon))
             result = session.execute(
                 arguments.sql, given, epsilon=arguments.epsilon, level=arguments.level, analyst=asker
             )
@@ -43,4 +50,21 @@ def query(arguments: argparse.Namespace) -> int:
         finally:
             if not under_table:
                 say(note)
+            if plot_file is not None:
+                plot_file.write(plot(result).encoded(plot_file.suffix))
     return OK
+
+
+def _plot_file(path: str, output: str | None) -> PlotFile:
+    """Where the plot goes. Raises InterfaceError where it can't be drawn or written, Usage."""
+    converter()
+    if output not in (None, "-") and Path(str(output)).resolve() == Path(path).resolve():
+        raise Usage("-o and --plot name the same file", "name two")
+    return PlotFile(path)
+
+
+def _check_drawable(compiled: Compiled) -> None:
+    """Refuse, before the charge, what has no plot."""
+    if compiled.explain is not None:
+        raise NotSupportedError("an EXPLAIN has nothing to draw", hint="leave --plot away, or EXPLAIN")
+    roles(compiled.planned_columns)

@@ -15,10 +15,12 @@ A plot is made of the answer alone, so it costs nothing.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from dpsql.errors import InternalError
 from dpsql.frames import package
 from dpsql.notebook import html
 from dpsql.plot.file import SUFFIXES, PlotFile
@@ -64,12 +66,12 @@ class Chart:
 
     def svg(self) -> str:
         """The drawing as SVG. Raises InterfaceError where vl-convert-python is missing."""
-        drawn: str = converter().vegalite_to_svg(self.spec, allowed_base_urls=[])
+        drawn: str = _drawn(converter().vegalite_to_svg, self.spec)
         return drawn
 
     def png(self) -> bytes:
         """The drawing as PNG."""
-        drawn: bytes = converter().vegalite_to_png(self.spec, scale=_SCALE, allowed_base_urls=[])
+        drawn: bytes = _drawn(converter().vegalite_to_png, self.spec, scale=_SCALE)
         return drawn
 
     def html(self) -> str:
@@ -114,6 +116,13 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None) -> Chart:
 def converter() -> Any:
     """vl-convert-python. Raises InterfaceError where it is missing."""
     return package("vl_convert", "plot")
+
+
+def _drawn(draw: Callable[..., Any], spec: dict[str, Any], **options: Any) -> Any:
+    try:
+        return draw(spec, allowed_base_urls=[], **options)  # nothing is loaded from anywhere
+    except ValueError:
+        raise InternalError("the plot could not be drawn", hint="the answer stands; fetch its rows") from None
 
 
 __all__ = ["SUFFIXES", "Chart", "PlotFile", "converter", "plot", "roles"]

@@ -60,7 +60,9 @@ class PlotFile:
                 os.chmod(self._new, self._mode)
             os.replace(self._new, self._place)
         except OSError as error:
-            raise self._unwritable(error) from None
+            failure = self._unwritable(error)
+            failure.hint = "the answer stands; asked again, what is stored costs nothing"
+            raise failure from None
 
     def __enter__(self) -> PlotFile:
         return self

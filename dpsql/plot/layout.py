@@ -15,7 +15,7 @@ from dpsql.policy.problems import printable
 from dpsql.result import Result, ResultColumn, Row
 
 MOST_BARS = 50
-"""Where a number or a date has more values than that, a line is drawn along them."""
+"""Where a number or a date has more values than that, or more rows than `MOST_ROWS`, a line is drawn along them."""
 MOST_ROWS = 100
 """Of rows that have no place on a line, as many are drawn, the first ones."""
 MOST_POINTS = 5_000
@@ -84,7 +84,7 @@ def layout(result: Result, roles: Roles) -> Layout:
 
 def _line(result: Result, roles: Roles, rows: list[Row], keys: list[list[str]]) -> Layout | None:
     """A line along the first key, or one for each value of the second; None where bars are better."""
-    if not 1 <= len(roles.keys) <= 2 or len(set(keys[0])) <= MOST_BARS:
+    if not 1 <= len(roles.keys) <= 2 or (len(set(keys[0])) <= MOST_BARS and len(rows) <= MOST_ROWS):
         return None
     first, *others = (result.columns[index] for index in roles.keys)
     if not (is_number(first) or first.type in _DATES):

@@ -33,6 +33,8 @@ _CHARACTER_OF_NOTE = 4.9
 _WIDEST_LABEL = 84
 _WIDTH, _HEIGHT, _PANEL = 480, 260, 150
 _MILLION = 10**6
+_MOST_DOTS = 500
+"""On a line of more numbers none is marked."""
 _CONFIG: Spec = {
     "font": "Helvetica, Arial, Liberation Sans, sans-serif",
     "background": "white",
@@ -40,7 +42,7 @@ _CONFIG: Spec = {
     "view": {"stroke": None},
     "axis": {
         "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 10, "labelColor": _INK,
-        "titleColor": _INK, "gridColor": "#e8e8e8", "domainColor": "#999999", "tickColor": "#999999", "labelLimit": 260,
+        "titleColor": _INK, "domainColor": "#999999", "tickColor": "#999999", "labelLimit": 260,
     },
     "legend": {
         "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "labelColor": _INK, "titleColor": _INK,
@@ -130,13 +132,14 @@ def _has_ends(rows: Sequence[Spec], panel: int) -> bool:
 
 def _measure(rows: Sequence[Spec], panel: int, column: ResultColumn, *, zero: bool, upright: bool) -> Spec:
     """The channel of a panel's numbers; the name of an upright axis stands above it."""
-    axis: Spec = {"tickCount": 5}
+    zero_line = {"test": "datum.value === 0", "value": "#999999"}
+    axis: Spec = {"tickCount": 5, "gridColor": {"condition": zero_line, "value": "#e8e8e8"}}
     if upright:
         axis |= {"titleAngle": 0, "titleAlign": "left", "titleX": -2, "titleY": -12, "titleBaseline": "bottom"}
     if "INT" in column.type:
         axis["tickMinStep"] = 1
     if max((abs(row[f"value{panel}"] or 0) for row in rows), default=0) >= _MILLION:
-        axis["format"] = "~s"  # 30M
+        axis["labelExpr"] = "replace(format(datum.value, '~s'), 'G', 'B')"  # 30M
     name = printable(column.name, 60)
     return {"field": f"value{panel}", "type": "quantitative", "title": name, "axis": axis, "scale": {"zero": zero}}
 
@@ -263,7 +266,8 @@ def _line_panel(drawn: Layout, rows: Sequence[Spec], panel: int, column: ResultC
         band = {"y": {**measure, "field": f"low{panel}"}, "y2": {"field": f"high{panel}"}}
         layers.append({"mark": {"type": "area", "opacity": 0.3, **color}, "encoding": band})
     layers.append({"mark": {"type": "line", "strokeWidth": 1.5, **color}, "encoding": {"y": measure}})
-    point = {"type": "point", "filled": True, "size": 12, **color}
-    texts = {"description": {"field": f"text{panel}"}, "tooltip": {"field": f"text{panel}"}}
-    layers.append({"mark": point, "encoding": {"y": measure, **texts}})
+    if len(rows) <= _MOST_DOTS:
+        point = {"type": "point", "filled": True, "size": 12, **color}
+        texts = {"description": {"field": f"text{panel}"}, "tooltip": {"field": f"text{panel}"}}
+        layers.append({"mark": point, "encoding": {"y": measure, **texts}})
     return {"encoding": shared, "layer": layers}
