@@ -77,7 +77,7 @@ def test_methods_of_cursors() -> None:
             "fetchone",
         ),
         *("nextset", "privacy", "rowcount", "rownumber", "setinputsizes", "setoutputsize"),
-        *("arrow", "df", "fetchnumpy", "pl"),
+        *("arrow", "df", "fetchnumpy", "pl", "plot"),
     }
     for name, value in vars(dpsql.Cursor).items():
         if not name.startswith("_") and name != "arraysize":

@@ -84,12 +84,11 @@ def specification(result: Result, roles: Roles) -> Spec:
 
 def ends(column: ResultColumn, values: Sequence[Any]) -> tuple[list[float | None], list[float | None]]:
     """The lower and the upper end of the interval of each of the first values; None where none is known."""
-    low, high = [], []
-    for value, width in zip(map(number, values), half_widths(column, len(values)), strict=True):
-        known = value is not None and width is not None and math.isfinite(width)
-        low.append(value - width if known else None)  # type: ignore[operator]
-        high.append(value + width if known else None)  # type: ignore[operator]
-    return low, high
+    known = [
+        None if value is None or width is None or not math.isfinite(width) else (value - width, value + width)
+        for value, width in zip(map(number, values), half_widths(column, len(values)), strict=True)
+    ]
+    return [pair and pair[0] for pair in known], [pair and pair[1] for pair in known]
 
 
 def _numbers(result: Result, drawn: Layout, of: Number) -> list[Spec]:
@@ -210,7 +209,7 @@ def _bar_panel(
     color = _color(drawn) if drawn.colors else {"value": _COLORS[0]}
     layers: list[Spec] = [{"mark": {"type": "bar"}, "encoding": {across: measure, "color": color}}]
     if _has_ends(rows, panel):
-        stroke = {"color": _INK, "strokeWidth": 1.2}
+        stroke = {"color": _INK, "strokeWidth": 1.2, "aria": False}
         low, high = {**measure, "field": f"low{panel}"}, {"field": f"high{panel}"}
         layers.append({"mark": {"type": "rule", **stroke}, "encoding": {across: low, f"{across}2": high}})
         for end in ("low", "high"):
@@ -221,10 +220,21 @@ def _bar_panel(
                 "thickness": 1.2,
             }
             layers.append(
-                {"mark": {**tick, "color": _INK}, "encoding": {across: {**measure, "field": f"{end}{panel}"}}}
+                {
+                    "mark": {**tick, "color": _INK, "opacity": 1, "aria": False},
+                    "encoding": {across: {**measure, "field": f"{end}{panel}"}},
+                }
             )
     if single:
-        text = {"type": "text", "align": "left", "baseline": "bottom", "color": _INK, "dy": -14, "fontSize": 12}
+        text = {
+            "type": "text",
+            "align": "left",
+            "baseline": "bottom",
+            "color": _INK,
+            "dy": -14,
+            "fontSize": 12,
+            "aria": False,
+        }
         layers.append({"mark": text, "encoding": {"x": {"datum": 0}, "text": {"field": f"text{panel}"}}})
     return {"encoding": shared, "layer": layers}
 
@@ -264,10 +274,10 @@ def _line_panel(drawn: Layout, rows: Sequence[Spec], panel: int, column: ResultC
     layers: list[Spec] = []
     if _has_ends(rows, panel):
         band = {"y": {**measure, "field": f"low{panel}"}, "y2": {"field": f"high{panel}"}}
-        layers.append({"mark": {"type": "area", "opacity": 0.3, **color}, "encoding": band})
-    layers.append({"mark": {"type": "line", "strokeWidth": 1.5, **color}, "encoding": {"y": measure}})
+        layers.append({"mark": {"type": "area", "opacity": 0.3, "aria": False, **color}, "encoding": band})
+    layers.append({"mark": {"type": "line", "strokeWidth": 1.5, "aria": False, **color}, "encoding": {"y": measure}})
     if len(rows) <= _MOST_DOTS:
-        point = {"type": "point", "filled": True, "size": 12, **color}
+        point = {"type": "point", "filled": True, "size": 12, "opacity": 1, **color}
         texts = {"description": {"field": f"text{panel}"}, "tooltip": {"field": f"text{panel}"}}
         layers.append({"mark": point, "encoding": {"y": measure, **texts}})
     return {"encoding": shared, "layer": layers}
