@@ -8,7 +8,8 @@ A fenced block of `console` holds commands, each after `$ `, and what they print
 `yaml` are loaded as policies. All run in their order in a copy of `config/` and the demo's data.
 
 `python -m tests.test_docs` writes what the commands print into README, and the parts that are made from the product
-(`tests/readme`); `python -m tests.test_docs generated` writes those parts alone.
+(`tests/readme`), and draws its pictures anew if they look otherwise; `python -m tests.test_docs generated` writes those
+parts alone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -192,6 +194,8 @@ def _run_all(folder: Path, servers: Servers) -> None:
             assert _same(block, printed, output), f"{command}\n{printed}"
             ran += 1
     assert ran >= 10
+    shown = list(pictures(README.read_text(encoding="utf-8")))
+    assert shown and all(_same_picture(folder / drawn, ROOT / name) for name, drawn in shown)
 
 
 def _same(block: Block, printed: str, shown: str) -> bool:
@@ -199,6 +203,19 @@ def _same(block: Block, printed: str, shown: str) -> bool:
     if block.mark == "random":
         return not shown or _shape(printed) == _shape(shown)
     return printed == shown
+
+
+def pictures(text: str) -> Iterator[tuple[str, str]]:
+    """The pictures that README shows: each file, and where a command of README draws it anew."""
+    for name in re.findall(r"!\[[^\]]*\]\((docs/[^)]*)\)", text):
+        yield name, f"config/var/{Path(name).name}"
+
+
+def _same_picture(drawn: Path, shown: Path) -> bool:
+    """Whether two drawings have the same words and as many bars."""
+    one, other = (path.read_text(encoding="utf-8") for path in (drawn, shown))
+    bars = 'aria-roledescription="bar"'
+    return set(_shape(one)) == set(_shape(other)) and one.count(bars) == other.count(bars) > 0
 
 
 def _shape(output: str) -> list[str]:
@@ -310,6 +327,10 @@ def write_outputs() -> None:
             parts.append(text[end : block.start] + body)
             end = block.start + len(block.body)
         servers.stop()
+        for name, drawn in pictures(text):
+            if not (ROOT / name).exists() or not _same_picture(folder / drawn, ROOT / name):
+                (ROOT / name).parent.mkdir(exist_ok=True)
+                shutil.copyfile(folder / drawn, ROOT / name)
     README.write_text("".join(parts) + text[end:], encoding="utf-8")
 
 
