@@ -141,7 +141,10 @@ def test_the_drawing_of_bars() -> None:
         length = float(rule.get("y2") or 0)
         ends = sorted([float(place[1]), float(place[1]) + length])
         assert [(zero - y) / pixels for y in ends] == pytest.approx([number + 6, number - 6])
-    assert len(nodes(svg, 2)) == len(nodes(svg, 3)) == 3
+    for layer, side in ((2, -6), (3, 6)):
+        caps = [re.findall(r"-?[\d.]+", cap.get("d") or "") for cap in nodes(svg, layer)]  # M left,top h width v height
+        middles = [(zero - float(cap[1]) - float(cap[3]) / 2) / pixels for cap in caps]
+        assert middles == pytest.approx([185 + side, -4 + side, 38 + side])
 
 
 def test_intervals_that_differ_by_row_and_by_side() -> None:
@@ -276,7 +279,14 @@ def test_many_dates_are_lines_of_two_colors() -> None:
     assert drawn(chart, "place", "series")[:3] == [
         ("2024-01-01T00:00:00Z", 0), ("2024-01-01T00:00:00Z", 1), ("2024-01-02T00:00:00Z", 0),
     ]  # fmt: skip
-    assert param(chart, "colors") == ["f", "m"] and len(nodes(chart.svg(), 1)) == 2
+    svg = chart.svg()
+    assert param(chart, "colors") == ["f", "m"] and len(nodes(svg, 1)) == 2
+    symbols = [e for group in nodes(svg) if "role-legend-symbol" in (group.get("class") or "") for e in group]
+    assert [symbol.get("opacity") for symbol in symbols] == ["1", "1"]
+    columns = (KEY, ResultColumn("region", "VARCHAR"), COUNT)
+    for decades, mark in ((10, "bar"), (11, "area")):
+        rows = [(decade, f"r{region}", 1) for decade in range(decades) for region in range(10)]
+        assert marks(plot(answer(columns, rows)))[0] == mark
     at = dt.datetime(2024, 1, 1, 13, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     hours = [(at + dt.timedelta(hours=i), 1) for i in range(60)]
     chart = plot(answer((ResultColumn("at", "TIMESTAMP WITH TIME ZONE"), COUNT), hours))
@@ -421,6 +431,8 @@ tables:
 """
 ASKED = "SELECT married, COUNT(*) AS n, AVG(age) AS mean FROM people GROUP BY married"
 
+MANY = f"SELECT {', '.join(f'AVG(age + {i}) AS mean{i}' for i in range(8))}, COUNT(*) AS n FROM people"
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
@@ -465,6 +477,7 @@ def test_query_draws_what_it_prints(folder: Path, capsys: pytest.CaptureFixture[
         (ASKED, ["--plot", "plots/p.svg", "-o", "nowhere/a.csv"], 2, "nowhere/a.csv can't be written"),
         (ASKED + " HAVING", ["--plot", "plots/p.svg"], 1, "error 42601"),
         ("SELECT married FROM people GROUP BY married", ["--plot", "plots/p.svg"], 1, "no column of this answer"),
+        (MANY, ["--plot", "plots/p.svg"], 1, "9 numbers are too many for one plot"),
         (f"EXPLAIN {ASKED}", ["--plot", "plots/p.svg"], 1, "error 0A000: an EXPLAIN has nothing to draw"),
         (ASKED, ["--plot", "plots/old.svg", "--epsilon", "5000"], 4, "error 53400"),
     ],

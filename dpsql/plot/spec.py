@@ -147,7 +147,7 @@ def _color(drawn: Layout) -> Spec:
     """The channel of colours, with a legend."""
     count = len(drawn.colors)
     return {
-        "field": "series", "type": "nominal", "title": drawn.legend, "sort": None,
+        "field": "series", "type": "nominal", "title": drawn.legend,
         "scale": {"domain": [*range(count)], "range": _COLORS[:count]},
         "legend": {"labelExpr": "colors[datum.value]", "symbolOpacity": 1},
     }  # fmt: skip
@@ -197,13 +197,13 @@ def _bar_panel(
     if labelled:
         axis = {"labelExpr": "labels[datum.value]", "labelAngle": angle, "labelOverlap": True}
     place = {
-        "field": "place", "type": "ordinal", "sort": None, "title": drawn.name or None,
+        "field": "place", "type": "ordinal", "title": drawn.name or None,
         "scale": {"domain": [*range(len(drawn.labels))], "paddingInner": 0.28, "paddingOuter": 0.16},
         "axis": None if single else {**axis, "grid": False, "ticks": False, "labelPadding": 6},
     }  # fmt: skip
     shared: Spec = {along: place, "description": {"field": f"text{panel}"}, "tooltip": {"field": f"text{panel}"}}
     if drawn.colors:
-        shared[f"{along}Offset"] = {"field": "series", "type": "nominal", "sort": None,
+        shared[f"{along}Offset"] = {"field": "series", "type": "nominal",
                                     "scale": {"domain": [*range(len(drawn.colors))]}}  # fmt: skip
     measure = _measure(rows, panel, column, zero=True, upright=across == "y")
     color = _color(drawn) if drawn.colors else {"value": _COLORS[0]}
