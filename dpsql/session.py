@@ -82,10 +82,10 @@ class Compiled:
     level: Fraction
 
     @property
-    def planned_columns(self) -> tuple[ResultColumn, ...]:
-        """The columns before there are rows: half-widths that depend on the answer are `()`."""
+    def errors(self) -> tuple[bool, ...]:
+        """Of each column, whether the errors of its values will be known."""
         depending = {position for position, _ in self.extra}
-        return tuple(replace(c, half_widths=()) if i in depending else c for i, c in enumerate(self.columns))
+        return tuple(i in depending or column.half_width is not None for i, column in enumerate(self.columns))
 
     @property
     def outer_sql(self) -> str:

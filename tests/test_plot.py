@@ -18,6 +18,7 @@ import pytest
 
 import dpsql
 from dpsql.cli import main
+from dpsql.display import has_error
 from dpsql.ledger import Ledger
 from dpsql.plot import Chart, plot, roles
 from dpsql.plot.layout import MOST_BARS, MOST_POINTS, MOST_ROWS
@@ -99,17 +100,17 @@ LOW, HIGH = ResultColumn("n_low", "DOUBLE"), ResultColumn("n_high", "BIGINT")
 def test_what_columns_are(
     columns: tuple[ResultColumn, ...], keys: tuple[int, ...], numbers: tuple[Number, ...]
 ) -> None:
-    assert roles(columns) == Roles(keys, numbers)
+    assert roles(columns, [has_error(column) for column in columns]) == Roles(keys, numbers)
 
 
 def test_columns_that_have_no_plot() -> None:
     with pytest.raises(dpsql.NotSupportedError, match="no column of this answer is a number") as caught:
-        roles((TEXT, BEGIN))
+        roles((TEXT, BEGIN), (False, False))
     assert "SELECT married, COUNT(*) AS n" in (caught.value.hint or "")
     with pytest.raises(dpsql.NotSupportedError, match="9 numbers are too many") as caught:
-        roles((KEY, *[COUNT] * (MOST_NUMBERS + 1)))
+        roles((KEY, *[COUNT] * (MOST_NUMBERS + 1)), (False, *[True] * (MOST_NUMBERS + 1)))
     assert caught.value.hint == "select at most 8 of them"
-    assert len(roles((KEY, *[COUNT] * MOST_NUMBERS)).numbers) == MOST_NUMBERS
+    assert len(roles((KEY, *[COUNT] * MOST_NUMBERS), (False, *[True] * MOST_NUMBERS)).numbers) == MOST_NUMBERS
 
 
 # ---------------------------------------------------------------------------------------------- bars

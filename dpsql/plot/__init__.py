@@ -5,9 +5,11 @@
 
 Vega-Lite draws it, in the package vl-convert-python: one wheel without dependencies that is imported in 5 ms, draws its
 first plot in half a second, and needs neither a browser nor a network. (matplotlib is as large on disk with the nine
-packages that it needs beside numpy, and is imported in more than a second; plotly wants a browser for PNG, pygal a C
-library.) A specification is plain data, in which keys are data too: no text of an answer becomes an expression, a tag
-or a script. An HTML page holds the drawing itself and the rows as a table; it has no script, and forbids any.
+packages that it needs beside numpy, and is imported in more than a second; plotly wants a browser for PNG, and pygal a
+library of the system's; lets-plot is smaller, but puts packages named `test` and `docs` beside ours, and its drawings
+have no words for who can't see them.) A specification is plain data, in which keys are data too: no text of an answer
+becomes an expression, a tag or a script. An HTML page holds the drawing itself and the rows as a table; it has no
+script, and forbids any.
 
 A plot is made of the answer alone, so it costs nothing.
 """
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from dpsql.display import has_error
 from dpsql.errors import InternalError
 from dpsql.frames import package
 from dpsql.notebook import html
@@ -107,7 +110,8 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None) -> Chart:
     vl-convert-python is missing.
     """
     converter()
-    chart = Chart(specification(result, roles(result.columns)), result)
+    found = roles(result.columns, [has_error(column) for column in result.columns])
+    chart = Chart(specification(result, found), result)
     if path is not None:
         chart.save(path)
     return chart

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpsql.display import has_error, is_number
+from dpsql.display import is_number
 from dpsql.errors import NotSupportedError
 from dpsql.policy.problems import printable
 from dpsql.result import ResultColumn
@@ -35,8 +35,10 @@ class Roles:
     numbers: tuple[Number, ...]
 
 
-def roles(columns: Sequence[ResultColumn]) -> Roles:
-    """What the columns are. It depends on their names and types alone, so it is known before anything is charged.
+def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
+    """What the columns are, of which `errors` says whether the errors of their values are known.
+
+    It depends on nothing else than names and types, so it is known before anything is charged.
 
     What isn't a number is a key. Of numbers, those with an error are drawn, and those that stand after the first of
     them; those before it are keys (`FLOOR(age / 10)`). Where none has an error, only the first column can be such a
@@ -47,7 +49,7 @@ def roles(columns: Sequence[ResultColumn]) -> Roles:
     ends = _ends(columns)
     taken = {index for pair in ends.values() for index in pair}
     numeric = [i for i, column in enumerate(columns) if is_number(column) and i not in taken]
-    known = [i for i in numeric if has_error(columns[i]) or i in ends]
+    known = [i for i in numeric if errors[i] or i in ends]
     if known:
         drawn = [i for i in numeric if i >= known[0]]
     else:
