@@ -329,7 +329,7 @@ def test_text_is_never_markup() -> None:
     columns = (
         ResultColumn(EVIL, "VARCHAR"),
         ResultColumn(EVIL + "2", "VARCHAR"),
-        ResultColumn(EVIL + "3", "BIGINT", 6.0),
+        ResultColumn("\0" + EVIL, "BIGINT", 6.0),
     )
     control = "a\x00\x1b\u202e\ud800b\nc"
     rows = [(EVIL, EVIL, 1), (control, EVIL, 2), ("datum.value", "labels[0]", 3)]
