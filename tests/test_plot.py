@@ -305,6 +305,22 @@ def test_rows_that_have_no_place_on_a_line() -> None:
     assert marks(long) == ["area", "line"] and note(long).startswith("The first 5,000 of 5,001 rows.")
 
 
+def test_more_lines_than_colors_are_bars() -> None:
+    rows = [(i, f"s{series}", 1) for i in range(60) for series in range(11)]
+    chart = plot(answer((KEY, ResultColumn("s", "VARCHAR"), COUNT), rows))
+    assert marks(chart)[0] == "bar" and note(chart).startswith("The first 100 of 660 rows.")
+
+
+def test_labels_of_axes() -> None:
+    years = texts(plot(answer((KEY, COUNT), [(year, 5) for year in range(1950, 2020)])).svg())
+    assert "1980" in years and "1,980" not in years
+    money = ResultColumn("total", "DOUBLE", 2e6)
+    assert {"0", "10M", "20M"} <= set(texts(plot(answer((TEXT, money), [("a", 2.6e7), ("b", 1e7)])).svg()))
+    assert {"0", "2B"} <= set(texts(plot(answer((TEXT, money), [("a", 4e9)])).svg()))
+    few = texts(plot(answer((TEXT, ResultColumn("n", "BIGINT", 0.5)), [("a", 1)])).svg())
+    assert {"0", "1"} <= set(few) and "0.5" not in few and "0.2" not in few
+
+
 # ---------------------------------------------------------------------------------------------- notes
 
 
@@ -406,6 +422,19 @@ def test_the_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(dpsql.InterfaceError, match="the package vl_convert, which this needs") as caught:
         answer((TEXT, COUNT), [("a", 1)]).plot()
     assert caught.value.hint == "pip install 'dpsql[plot]'"
+
+
+def test_nothing_is_loaded_to_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[object] = []
+
+    def draw(spec: object, *, allowed_base_urls: list[str], scale: int = 1) -> str:
+        allowed.append(allowed_base_urls)
+        return ""
+
+    monkeypatch.setattr("vl_convert.vegalite_to_svg", draw)
+    monkeypatch.setattr("vl_convert.vegalite_to_png", draw)
+    chart = plot(answer((TEXT, COUNT), [("a", 1)]))
+    assert (chart.svg(), chart.png()) == ("", "") and allowed == [[], []]
 
 
 def test_what_vega_refuses_is_no_traceback_of_its() -> None:

@@ -4,7 +4,7 @@ Bars begin at 0, so that their lengths can be compared, and stand in the rows' o
 axis of its own, for their units differ. The data are one row for each of the answer's: `place` along the axis of keys,
 `series`, the number of its colour, and of each panel `value0`, `low0`, `high0`, and `text0`, what the table shows.
 Labels are looked up by their number. So keys that look alike stay apart, and no text of an answer is part of an
-expression.
+expression. Every text is printable: a control character would end the process that draws it (vl-convert 1.9).
 """
 
 from __future__ import annotations
