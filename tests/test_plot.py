@@ -185,6 +185,15 @@ def test_one_row_of_numbers() -> None:
     assert "1,700 ± 6" in texts(svg)
 
 
+def test_lists_have_no_place() -> None:
+    columns = (TEXT, ResultColumn("quartiles", "DOUBLE[]"), ResultColumn("pair", "STRUCT(a DOUBLE)"), COUNT)
+    chart = plot(answer(columns, [("a", [1.0, 2.0], {"a": 1.0}, 5)]))
+    assert param(chart, "labels") == ["a"] and drawn(chart, "value0", "value1") == [(5, None)]
+    assert note(chart).startswith("Not drawn: quartiles, of type DOUBLE[]. Not drawn: pair, of type STRUCT(a DOUBLE).")
+    with pytest.raises(dpsql.NotSupportedError):
+        plot(answer(columns[:3], []))
+
+
 def test_rows_without_a_key_are_numbered() -> None:
     chart = plot(answer((COUNT,), [(1,), (2,)]))
     assert param(chart, "labels") == ["1", "2"] and channels(chart)["x"]["title"] == "row"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from dpsql.result import ResultColumn
 
 MOST_NUMBERS = 8
 """More panels than that are no longer one picture."""
+_NESTED = re.compile(r"\[\d*\]$|^(STRUCT|MAP|UNION)\b")
 _WANTED = "select what to count by, and a number: SELECT married, COUNT(*) AS n FROM people GROUP BY married"
 
 
@@ -29,10 +31,11 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The columns that tell bars apart, and those that are their lengths, in the answer's order."""
+    """The columns that tell bars apart, those that are their lengths, and those that have no place; in their order."""
 
     keys: tuple[int, ...]
     numbers: tuple[Number, ...]
+    neither: tuple[int, ...] = ()
 
 
 def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
@@ -40,7 +43,7 @@ def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
 
     It depends on nothing else than names and types, so it is known before anything is charged.
 
-    What isn't a number is a key. Of numbers, those with an error are drawn, and those that stand after the first of
+    What isn't a number is a key; lists and the like have no place. Of numbers, those with an error are drawn, and those that stand after the first of
     them; those before it are keys (`FLOOR(age / 10)`). Where none has an error, only the first column can be such a
     key. `n_low` and `n_high` beside n are the ends of its interval.
 
@@ -61,7 +64,9 @@ def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
             f"{len(drawn)} numbers are too many for one plot", hint=f"select at most {MOST_NUMBERS} of them"
         )
     numbers = tuple(Number(i, *ends.get(i, (None, None))) for i in drawn)
-    return Roles(tuple(i for i in range(len(columns)) if i not in taken and i not in drawn), numbers)
+    others = [i for i in range(len(columns)) if i not in taken and i not in drawn]
+    nested = tuple(i for i in others if _NESTED.search(columns[i].type))
+    return Roles(tuple(i for i in others if i not in nested), numbers, nested)
 
 
 def _ends(columns: Sequence[ResultColumn]) -> dict[int, tuple[int, int]]:

@@ -116,6 +116,9 @@ def _left_out(result: Result, drawn: Layout, rows: Sequence[Spec], roles: Roles)
         found.append(f"The first {len(rows):,} of {len(result.values):,} rows.")
     if None in drawn.places:
         found.append(f"The row where {drawn.name} is NULL has no place here.")
+    for index in roles.neither:
+        column = result.columns[index]
+        found.append(f"Not drawn: {printable(column.name, 40)}, of type {printable(column.type, 40)}.")
     for panel, each in enumerate(roles.numbers):
         count = sum(row[f"value{panel}"] is None for row in rows)
         if count:
