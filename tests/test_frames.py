@@ -598,13 +598,13 @@ def _cells(html: str) -> list[list[tuple[str, str]]]:
 
 
 def test_html(cursor: dpsql.Cursor) -> None:
-    html = cursor.execute(MEAN, epsilon=1000)._repr_html_()
+    html = cursor.execute(MEAN, epsilon=2)._repr_html_()
     assert html is not None and cursor.privacy is not None
     rows = _cells(html)
     assert [text for _, text in rows[0]] == ["grown", "n", "mean"]
     assert [row[0] for row in rows[1:]] == [("right", "0"), ("right", "1"), ("right", "NULL")]
     for row in rows[1:]:
-        assert all(align == "right" and re.fullmatch(r"[\d.,]+ ± [\d.,]+", text) for align, text in row[1:])
+        assert all(align == "right" and re.fullmatch(r"[\d.,]+ ± +[\d.,]+", text) for align, text in row[1:])
     assert f"<p>{cursor.privacy}; each exact number lies within its ± in 95 % of all answers</p>" in html
     assert len(cursor.fetchall()) == 3
     assert cursor._repr_html_() == html
