@@ -100,7 +100,7 @@ class Values:
         """The same with its first `width` columns alone."""
         if self._columns:
             return Values(columns=self._columns[:width])
-        return Values([row[:width] for row in self.rows])
+        return Values(list(map(itemgetter(slice(width)), self.rows)))
 
 
 def _zipped(columns: Sequence[Array]) -> list[Row]:

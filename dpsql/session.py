@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -518,7 +519,7 @@ class Run:
             return self.compiled.columns, values
         rows: Array | None = None
         if self.compiled.outer.plain is None:
-            rows = values.column(len(columns)).astype(np.int64)
+            rows = np.fromiter(map(itemgetter(len(columns)), values.rows), dtype=np.int64, count=len(values))
             values = values.without_columns_from(len(columns))
         noisy, part = self.noisy[errors.release], self.compiled.plan.releases[errors.release]
 
