@@ -83,10 +83,12 @@ class Compiled:
     level: Fraction
 
     @property
-    def errors(self) -> tuple[bool, ...]:
+    def has_errors(self) -> tuple[bool, ...]:
         """Of each column, whether the errors of its values will be known."""
-        depending = {position for position, _ in self.extra}
-        return tuple(i in depending or column.half_width is not None for i, column in enumerate(self.columns))
+        known = {i for i, column in enumerate(self.columns) if column.half_width is not None}
+        if self.errors is not None:
+            known |= {position for position, _ in (*self.errors.numbers, *self.errors.expressions)}
+        return tuple(i in known for i in range(len(self.columns)))
 
     @property
     def outer_sql(self) -> str:

@@ -207,7 +207,7 @@ def _same(block: Block, printed: str, shown: str) -> bool:
 
 def pictures(text: str) -> Iterator[tuple[str, str]]:
     """The pictures that README shows: each file, and where a command of README draws it anew."""
-    for name in re.findall(r"!\[[^\]]*\]\((docs/[^)]*)\)", text):
+    for name in re.findall(r"!\[[^\]]*\]\((tests/readme/[^)]*)\)", text):
         yield name, f"config/var/{Path(name).name}"
 
 

@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from dpsql.display import cells, half_widths
+from dpsql.display import cells
 from dpsql.plot.layout import Layout, layout, number
 from dpsql.plot.notes import notes
 from dpsql.plot.roles import Number, Roles, title
@@ -84,11 +84,13 @@ def specification(result: Result, roles: Roles) -> Spec:
 
 def ends(column: ResultColumn, values: Sequence[Any]) -> tuple[list[float | None], list[float | None]]:
     """The lower and the upper end of the interval of each of the first values; None where none is known."""
-    known = [
-        None if value is None or width is None or not math.isfinite(width) else (value - width, value + width)
-        for value, width in zip(map(number, values), half_widths(column, len(values)), strict=True)
-    ]
-    return [pair and pair[0] for pair in known], [pair and pair[1] for pair in known]
+    if column.intervals is not None:
+        known = list(column.intervals.pairs[: len(values)])
+    else:
+        width = column.half_width
+        known = [None if v is None or width is None else (v - width, v + width) for v in map(number, values)]
+    finite = [pair if pair is not None and all(map(math.isfinite, pair)) else None for pair in known]
+    return [pair and pair[0] for pair in finite], [pair and pair[1] for pair in finite]
 
 
 def _numbers(result: Result, drawn: Layout, of: Number) -> list[Spec]:
