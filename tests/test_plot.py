@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 import dpsql
@@ -23,11 +24,19 @@ from dpsql.ledger import Ledger
 from dpsql.plot import Chart, plot, roles
 from dpsql.plot.layout import MOST_BARS, MOST_POINTS, MOST_ROWS
 from dpsql.plot.roles import MOST_NUMBERS, Number, Roles
-from dpsql.result import Privacy, Result, ResultColumn, Values
+from dpsql.result import Intervals, Privacy, Result, ResultColumn, Values
 
 EVIL = "</script></svg><script>alert('x')</script><img src=x onerror=alert(1)>&\"{{}}"
+
+
+def column_of(name: str, values: Sequence[float], low: Sequence[float], high: Sequence[float]) -> ResultColumn:
+    """A column of numbers with an interval for each row."""
+    ends = np.array(low, dtype=float), np.array(high, dtype=float)
+    return ResultColumn(name, "DOUBLE", None, Intervals(lambda: ends, lambda: np.array(values, dtype=float)))
+
+
 KEY, TEXT = ResultColumn("decade", "BIGINT"), ResultColumn("name", "VARCHAR")
-COUNT, MEAN = ResultColumn("n", "BIGINT", 6.0), ResultColumn("mean", "DOUBLE", None, (2.0, 3.5))
+COUNT, MEAN = ResultColumn("n", "BIGINT", 6.0), column_of("mean", (10, 20), (8, 17.5), (11, 23.5))
 CHARGED = Privacy("alice", Fraction(1, 2), Fraction(1, 2), Fraction(4))
 
 
@@ -150,7 +159,7 @@ def test_the_drawing_of_bars() -> None:
 
 def test_intervals_that_differ_by_row_and_by_side() -> None:
     chart = plot(answer((TEXT, MEAN), [("a", 10.0), ("b", 20.0)]))
-    assert drawn(chart, "low0", "high0") == [(8, 12), (16.5, 23.5)]
+    assert drawn(chart, "low0", "high0") == [(8, 11), (17.5, 23.5)]
     chart = plot(answer((KEY, COUNT, LOW, HIGH), [(1, 5, 4.5, 9)]))
     assert drawn(chart, "value0", "low0", "high0", "value1") == [(5, 4.5, 9, None)]
     assert "The interval of n is that from n_low to n_high." in note(chart) and "95 %" not in note(chart)
@@ -163,7 +172,7 @@ def test_numbers_of_any_type_and_none() -> None:
     assert drawn(chart, "value0", "low0", "high0") == [(2.5, 1.0, 4.0), *[(None, None, None)] * 4]
     assert note(chart).startswith("Not drawn: 4 values of s, NULL or not finite.")
     assert len(nodes(chart.svg(), 1)) == 1
-    unknown = plot(answer((TEXT, ResultColumn("m", "DOUBLE", None, (float("inf"),))), [("a", 1.0)]))
+    unknown = plot(answer((TEXT, column_of("m", [1], [-np.inf], [np.inf])), [("a", 1.0)]))
     assert drawn(unknown, "value0", "low0") == [(1, None)] and marks(unknown) == ["bar"]
     assert marks(plot(answer((TEXT, PERCENT), [("a", 1.0)]))) == ["bar"]
 
@@ -172,13 +181,13 @@ def test_several_numbers_have_axes_of_their_own() -> None:
     chart = plot(answer((TEXT, COUNT, MEAN), [("a", 1000, 10.0), ("b", 2000, 20.0)]))
     assert [channels(chart, panel)["y"]["title"] for panel in (0, 1)] == ["n", "mean"]
     assert [channels(chart, panel)["y"]["field"] for panel in (0, 1)] == ["value0", "value1"]
-    assert drawn(chart, "high0", "high1") == [(1006, 12), (2006, 23.5)]
+    assert drawn(chart, "high0", "high1") == [(1006, 11), (2006, 23.5)]
     assert len(nodes(chart.svg(), 0)) == 4
     assert chart.spec["description"] == "n and mean by name"
 
 
 def test_one_row_of_numbers() -> None:
-    chart = plot(answer((COUNT, ResultColumn("mean", "DOUBLE", None, (2.0,))), [(1700, 10.0)]))
+    chart = plot(answer((COUNT, column_of("mean", [10], [8], [11])), [(1700, 10.0)]))
     assert [channels(chart, panel)["x"]["title"] for panel in (0, 1)] == ["n", "mean"]
     svg = chart.svg()
     assert [bar.get("aria-label") for bar in nodes(svg, 0)] == ["1,700 ± 6", "10.0 ± 2.0"]
@@ -555,10 +564,9 @@ def test_a_plot_of_a_cursor(folder: Path) -> None:
         chart = cursor.plot(folder / "plots" / "p.svg")
         assert first is not None and drawn(chart, "value0", "value1")[0] == first[1:]
         assert cursor.privacy is not None
-        n, mean = cursor.privacy.half_widths[1:]
-        assert isinstance(n, float) and isinstance(mean, tuple)
-        assert [high - value for value, high in drawn(chart, "value0", "high0")] == pytest.approx([n, n])
-        assert [high - value for value, high in drawn(chart, "value1", "high1")] == pytest.approx(list(mean))
+        n, mean = cursor.privacy.intervals[1:]
+        assert n is not None and mean is not None
+        assert drawn(chart, "low0", "high0") == list(n) and drawn(chart, "low1", "high1") == list(mean)
         assert len(cursor.fetchall()) == 1 and (folder / "plots" / "p.svg").exists()
         cursor.execute("SELECT drink, price FROM drinks ORDER BY price DESC")
         assert drawn(cursor.plot(), "value0") == [(4,), (1.5,)]
