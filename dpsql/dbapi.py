@@ -54,7 +54,7 @@ from dpsql.errors import (
 )
 from dpsql.policy import load
 from dpsql.privacy.interval import parse_level
-from dpsql.result import Array, Result, ResultColumn, Row
+from dpsql.result import Array, Rank, Result, ResultColumn, Row
 from dpsql.session import Session, open_session, system_user
 
 if TYPE_CHECKING:
@@ -174,6 +174,13 @@ class CursorPrivacy:
         DP_INTERVAL_HIGH. Worked out once they are asked for: they cost nothing. Raises Error.
         """
         return tuple(None if c.intervals is None else c.intervals.pairs for c in self._columns)
+
+    @property
+    def ranks(self) -> tuple[Rank | None, ...]:
+        """One for each column of `description`: what is known of the rank of a quantile, or of how many rows lie beyond
+        the smallest or the greatest value; None of others.
+        """
+        return tuple(c.rank for c in self._columns)
 
     def __str__(self) -> str:
         left = "no limit" if self.epsilon_left is None else f"{float(self.epsilon_left):.9g} left"

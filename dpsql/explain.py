@@ -19,7 +19,7 @@ from dpsql.policy import Unit
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
-from dpsql.result import LEVEL, moment_text
+from dpsql.result import LEVEL, Rank, moment_text
 from dpsql.rows import Rows
 
 SHOWN_KEYS = 8
@@ -350,11 +350,9 @@ def _error_text(number: dict[str, Any]) -> str:
     """The half-width of a described number; as formulas in n where it depends on the number of rows; "" if unknown."""
     if number["half_width_95"] is not None:
         return f"±{plain(number['half_width_95'])} at 95 %"
-    if number["rank_half_width_95"] is not None:
-        usual, most = (_rows(number[key]) for key in ("rank_half_width_95", "rank_bound_95"))
-        return f"within about {usual} of its rank at 95 %, {most} for any data"
-    if number["rows_beyond"] is not None:
-        return f"about {_rows(number['rows_beyond'])} lie beyond"
+    rank = Rank(*(number[key] for key in ("rank_half_width_95", "rank_bound_95", "rows_beyond")))
+    if rank != Rank():
+        return rank.text(float(LEVEL))
     worst, even = number["half_width_95_times_rows_and_itself"], number["half_width_95_times_rows_and_itself_even"]
     if worst is not None:
         return f"±{plain(worst)}/(n·s) at 95 %, s the number itself, ±{plain(even)}/(n·s) for values spread evenly"
@@ -362,11 +360,6 @@ def _error_text(number: dict[str, Any]) -> str:
     if worst is None:
         return ""
     return f"±{plain(worst)}/n at 95 %, ±{plain(even)}/n for values spread evenly"
-
-
-def _rows(number: float) -> str:
-    """So many rows, to two digits below a hundred."""
-    return f"{number:.2g} rows" if number < 100 else f"{number:,.0f} rows"
 
 
 def _sql_value(value: object) -> str:

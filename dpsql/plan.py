@@ -26,6 +26,7 @@ from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quan
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
 from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery, numbers_in
+from dpsql.result import Rank
 
 LN_2_64 = Fraction(4_436_142, 100_000)
 """Just above ln(2^64): a discrete Laplace draw beyond scale·ln(2^64) has probability below 2^-63."""
@@ -119,21 +120,6 @@ class NumberPlan:
     count: int | None = None
     count_terms: int = 1
     ends: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """What is known of the rank of a value that was chosen, in rows.
-
-    half_width  how far it is from that of the quantile that was asked for, in about as many of all releases as the
-                level says, where values lie close together; None for an extreme
-    bound       the same for any data
-    beyond      about how many rows lie beyond an extreme
-    """
-
-    half_width: float | None = None
-    bound: float | None = None
-    beyond: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

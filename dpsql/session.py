@@ -45,7 +45,7 @@ from dpsql.query import (
     release_name,
 )
 from dpsql.release import NoisyRows, release
-from dpsql.result import LEVEL, Array, Ends, Intervals, Privacy, Result, ResultColumn, Values, is_number_type
+from dpsql.result import LEVEL, Array, Ends, Intervals, Privacy, Rank, Result, ResultColumn, Values, is_number_type
 from dpsql.rewrite.inner import Inner, inner_queries
 from dpsql.rewrite.outer import (
     Errors,
@@ -708,16 +708,18 @@ def _level(asked: object) -> Fraction:
 
 def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[ResultColumn, ...]:
     widths: dict[int, float] = {}
+    ranks: dict[int, Rank | None] = {}
     index = direct_release(plan.outer)
     if index is not None and not plan.outer.args.get("group"):
         release_plan = plan.releases[index]
         for position, number in direct_numbers(plan.outer):
             planned = release_plan.numbers[number]
+            ranks[position] = release_plan.rank_of(planned, level)
             if planned.way.half_width is not None:
                 grid = release_plan.bases[planned.basis].grid
                 widths[position] = planned.way.half_width(release_plan.law(planned), grid, float(level))
     named = zip(outer.names[:visible], outer.types[:visible], strict=True)
-    return tuple(ResultColumn(n, t, widths.get(i)) for i, (n, t) in enumerate(named))
+    return tuple(ResultColumn(n, t, widths.get(i), None, ranks.get(i)) for i, (n, t) in enumerate(named))
 
 
 def _types(policy: Policy, engine: Engine) -> dict[str, dict[str, str]]:

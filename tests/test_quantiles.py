@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dpsql.aggregates.choice import ladder
+from dpsql.display import rank_notes
 from dpsql.errors import DatabaseError, UnsupportedQuery
 from dpsql.privacy.mechanisms import permute_and_flip
 from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, choose, nearest
@@ -368,6 +369,17 @@ def test_constants_and_empty_groups_have_values_within_the_bounds() -> None:
     for _ in range(20):
         ((k, *values, constant, five),) = made.ask(ask).rows
         assert k == 1 and all(3 <= v <= 9 for v in values) and (constant, five) == (4.0, 5)
+
+
+def test_what_is_known_of_ranks_stands_beside_the_answer(exact: Bench) -> None:
+    result = exact.ask("SELECT MEDIAN(v) AS m, MAX(d) AS last, QUANTILE_CONT(v, 0.9) + 1, COUNT(*) FROM t", 4)
+    median, last, *others = (column.rank for column in result.columns)
+    assert median is not None and last is not None and others == [None, None]
+    release = exact.session.plan("SELECT MEDIAN(v), MAX(d), QUANTILE_CONT(v, 0.9), COUNT(*) FROM t", epsilon=4).plan
+    assert median == release.releases[0].rank_of(release.releases[0].numbers[0], 0.95)
+    assert rank_notes(result) == [f"m: {median.text(0.95)}", f"last: {last.text(0.95)}"]
+    assert median.text(0.9).startswith("within about ") and " of its rank at 90 %, " in median.text(0.9)
+    assert last.text(0.9) == f"about {last.beyond:.2g} rows lie beyond"
 
 
 # ---------------------------------------------------------------------------------------------- candidates

@@ -338,8 +338,9 @@ def plain_columns(root: exp.Expr) -> tuple[str, ...] | None:
 
 
 def direct_numbers(root: exp.Expr) -> tuple[tuple[int, int], ...]:
-    """(position, number) of each result column that is a released number as it stands."""
+    """(position, number) of each result column that is a released number as it stands, or a date."""
     trees = [unparenthesised(item.unalias()) for item in root.args.get("expressions") or []]
+    trees = [tree.this if isinstance(tree, exp.Cast) and tree.is_type("date") else tree for tree in trees]
     return tuple((i, numbers_in(tree)[0]) for i, tree in enumerate(trees) if _is_number(tree))
 
 

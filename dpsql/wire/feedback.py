@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsql.display import charged_text
+from dpsql.display import charged_text, rank_notes
 from dpsql.explain import plain
 from dpsql.ledger import Remaining
 from dpsql.policy import Budget, Limit
@@ -28,7 +28,8 @@ def notice(result: Result, budget: Budget) -> str | None:
     cost = charged_text(privacy.epsilon_charged, privacy.delta_charged, privacy.stored)
     exact = _half_widths(result)
     level = f"± at {float(Fraction(str(privacy.level)) * 100):g} %: {exact}" if exact else ""
-    return "; ".join(filter(None, (f"{cost}, {left(privacy.analyst, privacy.epsilon_left, budget)}", level)))
+    charged = f"{cost}, {left(privacy.analyst, privacy.epsilon_left, budget)}"
+    return "; ".join(filter(None, (charged, level, *rank_notes(result)[:MOST_NUMBERS])))
 
 
 def left(analyst: str, epsilon: Fraction | None, budget: Budget) -> str:
