@@ -16,7 +16,6 @@ from dpsql.analyze import scopes
 from dpsql.expressions import compiler
 from dpsql.policy import load
 from dpsql.rewrite import outer
-from tests.benchmarks import accuracy
 from tests.readme import functions, policy, sql, with_generated
 from tests.readme.product import ROOT, compilers, generated
 
@@ -99,13 +98,3 @@ def test_the_defaults_of_the_schema_are_those_of_the_loader(tmp_path: Path) -> N
     ):
         default = section[name].get("default")
         assert (Fraction(str(default)) if isinstance(found, Fraction) else default) == found, name
-
-
-@pytest.mark.slow
-def test_the_measurement_that_readme_names(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "python -m tests.benchmarks.accuracy --releases 2000" in (ROOT / "README.md").read_text(encoding="utf-8")
-    accuracy.main(["--releases", "2"])
-    printed = capsys.readouterr().out
-    names = [f"{data} {choice:8}" for data in ("PUMS", "inc10k") for choice in ("laplace", "auto")]
-    assert [line.split(": ")[0] for line in printed.splitlines()] == [n + q for n in names for q in accuracy.QUERIES]
-    assert all(float(number) >= 0 for line in printed.splitlines() for number in line.split(": ")[1].split(" / "))

@@ -51,11 +51,7 @@ def measurements():
         law = discrete_laplace(scale)
         seconds = cpu_time(lambda law=law: law.sample(1, SystemRandom()), inner=2000)
         yield f"one draw at scale {float(scale):g}", seconds, 100e-6
-    for dimensions in (2, 3, 10):
-        law = cube_noise(Fraction(2**20), dimensions)
-        for name, source, _ in SOURCES:
-            seconds = cpu_time(lambda law=law, source=source: law.sample(CELLS // 10, source), 3)
-            yield f"{name}: 1e5 draws of a cube of {dimensions} dimensions", seconds, 2.0
+    yield from cubes((2, 3, 10))
     yield (
         "laplace_mechanism of one number",
         cpu_time(lambda: laplace_mechanism(3.5, 1.0, 1.0), inner=1000),
@@ -63,6 +59,15 @@ def measurements():
     )
     values = np.linspace(-1e3, 1e3, CELLS)
     yield "laplace_mechanism of 1e6 entries", cpu_time(lambda: laplace_mechanism(values, 1.0, 1.0), 3), 1.0
+
+
+def cubes(dimensions):
+    """The same of cube noise, of so many dimensions each."""
+    for number in dimensions:
+        law = cube_noise(Fraction(2**20), number)
+        for name, source, _ in SOURCES:
+            seconds = cpu_time(lambda law=law, source=source: law.sample(CELLS // 10, source), 3)
+            yield f"{name}: 1e5 draws of a cube of {number} dimensions", seconds, 2.0
 
 
 def main() -> int:
