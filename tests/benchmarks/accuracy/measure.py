@@ -45,10 +45,10 @@ class Measured:
         return shown(self.error)
 
 
-def shown(number: float) -> str:
-    """Three digits."""
-    rounded = float(f"{number:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"
+def shown(number: float, digits: int = 3) -> str:
+    """So many digits."""
+    rounded = float(f"{number:.{digits}g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.{digits}g}"
 
 
 def measured(values: Sequence[float] | np.ndarray, exact: float) -> Measured:

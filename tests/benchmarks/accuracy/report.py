@@ -134,54 +134,59 @@ def _above(found: Measured, goal: float, slack: float, other: float = 0.0) -> bo
 
 def tables(report: Report) -> None:
     """At ε 1, of each data set: every number's error with each mechanism, beside its target and the others."""
+    mechanisms, peer_names = report.options.mechanisms, [peer.name for peer in report.pythons]
     for each in data.DATA_SETS:
-        found = {m: measured(report, each, m, Fraction(1), fully=True) for m in report.options.mechanisms}
+        found = {m: measured(report, each, m, Fraction(1), fully=True) for m in mechanisms}
         answers = report.answers(each, Fraction(1))
-        rows, below = [], []
+        rows, now, below = [], [], []
         for query, figures in RECORDED[each.name].items():
             for index, (label, figure) in enumerate(zip(_labels(query), figures, strict=True)):
-                cells = [_cell(found[m][query].released, index) for m in report.options.mechanisms]
-                stated = [_cell(found[m][query].stated, index) for m in report.options.mechanisms]
+                own = [cell for m in mechanisms for cell in _cells(found[m][query], index)]
                 recorded = [shown(figure.peers[p]) if p in figure.peers else "–" for p in PEERS[each.name]]
-                now = [_best(answers[name].get(query, []), index) for name in answers]
-                rows.append([label, *cells, *stated, shown(figure.target), *recorded, *(map(_with_deviation, now))])
+                rows.append([label, *own, shown(figure.target), *recorded])
+                released = [_cells(found[m][query], index)[1] for m in mechanisms]
+                bests = (_best(answers.get(name, {}).get(query, []), index) for name in peer_names)
+                now.append([label, *released, *map(_with_deviation, bests)])
                 if "auto" in found:
                     _hold(report, f"{label} of {each.name}", figure, found["auto"][query], index)
                 if figure.least:
                     below.append(f"{label} ({shown(figure.target)}, by the formula {shown(figure.least)})")
-        header = [
-            each.name,
-            *(f"dpsql, `{m}`" for m in report.options.mechanisms),
-            *(f"`{m}`, statements" for m in report.options.mechanisms),
-            "target of `auto`",
-            *(f"{p}{WEAKER.get(p, '')}" for p in PEERS[each.name]),
-            *(f"{name}, now" for name in answers),
-        ]
-        report.print(f"Root mean squared error at ε 1, {each.name}: {_extent(report)}", header, rows)
+        ways = [f"`{m}`, {way}" for m in mechanisms for way in ("by law", "releases", "statements")]
+        marked = [f"{p}{WEAKER.get(p, '')}" for p in PEERS[each.name]]
+        amount = f"{report.options.releases:,} releases of fetched sums, {report.options.statements:,} statements"
+        title = f"Root mean squared error at ε 1, {each.name}: {amount}; the others as recorded"
+        report.print(title, [each.name, *ways, "target of `auto`", *marked], rows)
         if below:
             print(f"Below what the formula of cube noise gives, to which they are held: {'; '.join(below)}\n")
+        if peer_names:
+            names = [f"{name}{WEAKER.get(name, '')}" for name in peer_names]
+            own = [f"dpsql, `{m}`" for m in mechanisms]
+            report.print(f"The same, the others as measured now, {each.name}", [each.name, *own, *names], now)
         for name, by_query in answers.items():
-            hows = {way.how: None for ways in by_query.values() for way in ways}
-            print(f"{name}, now: {'; '.join(hows)}\n")
-    print("* n is public and a row is replaced: a weaker promise. † (ε, δ) with δ = 1e-6\n")
+            hows = (f"{query} by {_best_way(ways, 0).how}" for query, ways in by_query.items())
+            print(f"* {name}: {'; '.join(hows)}")
+        print("\n\\* n is public and a row is replaced: a weaker promise. † (ε, δ) with δ = 1e-6\n")
 
 
-def _extent(report: Report) -> str:
-    options = report.options
-    return f"{options.releases:,} releases of fetched sums, {options.statements:,} statements"
+def _cells(found: Found, index: int) -> tuple[str, str, str]:
+    """Of a number: by the law of the noise, of releases, of statements."""
+    if not found.released:
+        return NOT_YET, NOT_YET, NOT_YET
+    by_law = shown(found.law[index]) if found.law else "–"
+    return by_law, str(found.released[index]), str(found.stated[index]) if found.stated else "–"
 
 
-def _cell(errors: tuple[Measured, ...], index: int) -> str:
-    return str(errors[index]) if errors else NOT_YET
+def _best_way(ways: Sequence[peers.Answered], index: int) -> peers.Answered:
+    return min(ways, key=lambda way: way.errors[index].error)
 
 
 def _best(ways: Sequence[peers.Answered], index: int) -> Measured | None:
     """The least error of a number in any of the ways."""
-    return min((way.errors[index] for way in ways), key=lambda found: found.error, default=None)
+    return _best_way(ways, index).errors[index] if ways else None
 
 
 def _with_deviation(found: Measured | None) -> str:
-    return "–" if found is None else f"{found} ± {found.deviation:.1g}"
+    return "–" if found is None else f"{found} ± {shown(found.deviation, 2)}"
 
 
 def _hold(report: Report, what: str, figure: Figures, found: Found, index: int) -> None:
@@ -211,7 +216,7 @@ def epsilons(report: Report) -> None:
                 for index, (label, figure) in enumerate(zip(_labels(query), figures, strict=True)):
                     others = dict(_others(figure, answers, query, index, recorded=epsilon == 1))
                     name = min(others, key=lambda name: others[name].error, default=None)
-                    cells = [_cell(found[m][query].released, index) for m in report.options.mechanisms]
+                    cells = [_cells(found[m][query], index)[1] for m in report.options.mechanisms]
                     if name is None:
                         rows.append([label, *cells, "–", "nobody to compare with"])
                         continue
