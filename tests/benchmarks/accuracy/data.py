@@ -62,7 +62,8 @@ PUMS = DataSet("PUMS", 500_000, 100)
 INC10K = DataSet("inc10k", 200_000, 120)
 """10,000 made-up rows. The record tells no more of them than bounds, number and that incomes are lognormal, clipped to
 their bounds: what was measured then isn't at hand. Mean and spread are chosen so that the targets, which follow from
-them, are those of the record: those of AVG(income) and VARIANCE(age) say where income and age lie in their bounds."""
+them, are those of the record: those of AVG(income) and VARIANCE(age) say where income and age lie in their bounds. The
+error of a median hangs on the few values next to it, so that the record's are of other values."""
 DATA_SETS = (PUMS, INC10K)
 
 

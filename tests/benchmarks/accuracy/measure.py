@@ -26,7 +26,7 @@ from dpsql.valueset import ValueSet
 
 AT_ONCE = 1_000_000
 """Rows of copied exact sums that are released together."""
-SECONDS = 60
+SECONDS = 120
 """For the releases of one statement."""
 Columns = dict[str, np.ndarray]
 Numbers = np.ndarray

@@ -47,6 +47,7 @@ class Report:
     folder: Path
     missed: list[str] = field(default_factory=list)
     _answers: dict[tuple[str, Fraction], dict[str, Answers]] = field(default_factory=dict)
+    _numbers: dict[tuple[str, ...], measure.Numbers] = field(default_factory=dict)
 
     def print(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print(f"{title}\n\n{table(header, rows)}", flush=True)
@@ -54,6 +55,16 @@ class Report:
     def source(self, each: DataSet) -> Path:
         path = self.folder / f"{each.name}.csv"
         return path if path.exists() else each.write(path)
+
+    def numbers(self, each: DataSet, mechanism: str, query: str, fetched: measure.Fetched) -> measure.Numbers:
+        """Of releases of fetched sums, made once. What is chosen, and not computed from sums, hasn't the noise that the
+        policy's mechanism says.
+        """
+        chosen = any(basis.candidates is not None for basis in fetched.plan.bases)
+        key = (each.name, "" if chosen else mechanism, query, str(fetched.plan.epsilon))
+        if key not in self._numbers:
+            self._numbers[key] = fetched.numbers(self.options.releases)
+        return self._numbers[key]
 
     @cached_property
     def pythons(self) -> dict[peers.Peer, Path]:
@@ -109,12 +120,12 @@ def measured(report: Report, each: DataSet, mechanism: str, epsilon: Fraction, *
             def errors(numbers: measure.Numbers, exact: tuple[float, ...] = exact) -> tuple[Measured, ...]:
                 return tuple(measure.measured(column, right) for column, right in zip(numbers.T, exact, strict=True))
 
-            released = errors(fetched.numbers(options.releases))
+            released = errors(report.numbers(each, mechanism, query, fetched))
             if not fully:
                 found[query] = Found(released)
                 continue
             stated = errors(measure.asked(session, sql, epsilon, options.statements))
-            found[query] = Found(released, stated, tuple(law.errors(fetched)) if law.is_known(fetched) else ())
+            found[query] = Found(released, stated, tuple(law.errors(fetched)))
     return found
 
 
