@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.benchmarks import accuracy
 from tests.benchmarks.accuracy import data, peers
-from tests.benchmarks.accuracy.report import SECTIONS, Options, Report
+from tests.benchmarks.accuracy.report import SECTIONS, Options, Report, record
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,13 +29,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peer", choices=[peer.name for peer in peers.PEERS], action="append", help="this one alone")
     parser.add_argument("--peer-answers", type=int, default=defaults.peer_answers, help="of each of their queries")
     parser.add_argument("--cache", type=Path, default=defaults.cache, help="where their environments are")
+    parser.add_argument("--record", action="store_true", help="keep what is measured of all of them, for README")
     given = parser.parse_args(arguments)
+    if given.record and given.peer:
+        parser.error("--record keeps what is measured of all of them, so it goes without --peer")
     chosen = tuple(p for p in peers.PEERS if p.name in given.peer) if given.peer else peers.PEERS
     options = Options(
         releases=given.releases,
         statements=given.statements,
         mechanisms=tuple(given.mechanism or data.MECHANISMS),
-        others=chosen if given.peers or given.peer else (),
+        others=chosen if given.peers or given.peer or given.record else (),
         peer_answers=given.peer_answers,
         cache=given.cache.absolute(),
     )
@@ -43,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report = Report(options, Path(folder))
         for name in given.what or SECTIONS:
             SECTIONS[name](report)
+        if given.record:
+            record(report)
     for missed in report.missed:
         print(f"missed: {missed}")
     if not report.missed:

@@ -1,14 +1,17 @@
 """What is to be reached, and what was measured of others before: root mean squared errors at ε 1 for the whole query.
 
-The others were measured once, each on 400 releases or more, on the same data with the same bounds; of which version is
-not known. diffprivlib takes the number of rows to be public and replaces a row, a weaker promise; Qrlew is (ε, δ)-
-differentially private with δ = 1e-6. The targets are those of `mechanism: auto`.
+RECORDED has the targets, which are those of `mechanism: auto`, and what was measured of the others once, each on 400
+releases or more, on the same data with the same bounds; of which version is not known. `measured.csv` has what this
+benchmark measured of them itself, written with `--record`. diffprivlib takes the number of rows to be public and
+replaces a row, a weaker promise; Qrlew is (ε, δ)-differentially private with δ = 1e-6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 
 from tests.benchmarks.accuracy.data import INC10K, PUMS
 
@@ -85,6 +88,43 @@ RECORDED: Mapping[str, Table] = {
 }
 """By data set and query. OpenDP's MEDIAN(income) of inc10k is that over a fine grid of candidates (83.6 over a coarse
 one)."""
+
+
+MEASURED = Path(__file__).with_name("measured.csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Of `measured.csv`: the error of one number of a query by one of the others, and how it was answered."""
+
+    data: str
+    query: str
+    number: str
+    peer: str
+    versions: str
+    how: str
+    error: float
+    deviation: float
+    answers: int
+
+
+def measured() -> list[Line]:
+    """What was measured of the others by this benchmark."""
+    with MEASURED.open(encoding="utf-8", newline="") as file:
+        return [
+            Line(**{f.name: _READ.get(f.type, str)(row[f.name]) for f in fields(Line)}) for row in csv.DictReader(file)
+        ]
+
+
+_READ: Mapping[object, Callable[[str], object]] = {"float": float, "int": int}
+
+
+def write(lines: Iterable[Line]) -> None:
+    """Keep what was measured, in the place of what was before."""
+    with MEASURED.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [f.name for f in fields(Line)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(map(asdict, lines))
 
 
 def names_of(query: str) -> list[str]:

@@ -14,7 +14,7 @@ from tests.benchmarks import noise
 from tests.benchmarks.accuracy import coverage, data, law, measure, peers
 from tests.benchmarks.accuracy.data import DataSet
 from tests.benchmarks.accuracy.measure import Measured, shown
-from tests.benchmarks.accuracy.recorded import PEERS, RECORDED, RELATIVE_ERROR, WEAKER, Figures, names_of
+from tests.benchmarks.accuracy.recorded import PEERS, RECORDED, RELATIVE_ERROR, WEAKER, Figures, Line, names_of, write
 from tests.readme import table
 
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1))
@@ -177,6 +177,22 @@ def tables(report: Report) -> None:
             hows = (f"{query} by {_best_way(ways, 0).how}" for query, ways in by_query.items())
             print(f"* {name}: {'; '.join(hows)}")
         print("\n\\* n is public and a row is replaced: a weaker promise. † (ε, δ) with δ = 1e-6\n")
+
+
+def record(report: Report) -> None:
+    """Keep what was measured of the others at ε 1."""
+    lines = []
+    for each in data.DATA_SETS:
+        for peer in report.pythons:
+            for query, ways in report.answers(each, Fraction(1)).get(peer.name, {}).items():
+                for index, number in enumerate(names_of(query)):
+                    way = _best_way(ways, index)
+                    found, versions = way.errors[index], " ".join(peer.requirements)
+                    error, deviation = float(f"{found.error:.4g}"), float(f"{found.deviation:.2g}")
+                    lines.append(
+                        Line(each.name, query, number, peer.name, versions, way.how, error, deviation, found.draws)
+                    )
+    write(lines)
 
 
 def _cells(found: Found, index: int) -> tuple[str, str, str]:
