@@ -2,8 +2,9 @@
 
 A fenced block of `console` holds commands, each after `$ `, and what they print. A comment above it may say
 `<!-- test: random -->` (noise or dates are in it: the words are compared, not the numbers), `<!-- test: exit 1 -->`
-(the exit code), `<!-- test: install -->` (makes an environment: its parts are checked, not run) or
-`<!-- test: server -->` (runs until the end, on a free port instead of 5433). Blocks of `python` are run, and those of
+(the exit code), `<!-- test: install -->` (makes an environment: its parts are checked, not run), `<!-- test: long -->`
+(takes too long: a test elsewhere runs it on less) or `<!-- test: server -->` (runs until the end, on a free port
+instead of 5433). Blocks of `python` are run, and those of
 `ipython`, whose cells are divided by empty lines; a block of `text` holds what the last one before it prints. Blocks of
 `yaml` are loaded as policies. All run in their order in a copy of `config/` and the demo's data.
 
@@ -42,6 +43,7 @@ _BLOCK = re.compile(
     r"(?:<!-- test: (?P<mark>[^>]*?) -->\n)?```(?P<language>console|python|ipython|text|yaml)\n(?P<body>.*?)```\n",
     re.DOTALL,
 )
+NOT_RUN = ("install", "long")
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def _run_all(folder: Path, servers: Servers) -> None:
             ran += 1
         if block.language == "text":
             assert _same(block, printed, block.body), printed
-        if block.language != "console" or block.mark == "install":
+        if block.language != "console" or block.mark in NOT_RUN:
             continue
         for command, output in block.commands:
             printed, ended = run(command, folder)
@@ -316,7 +318,7 @@ def write_outputs() -> None:
                 continue
             if block.language in ("python", "ipython"):
                 printed = printed_by(block, folder, servers)
-            if block.language not in ("console", "text") or block.mark == "install":
+            if block.language not in ("console", "text") or block.mark in NOT_RUN:
                 continue
             if block.language == "text":
                 body = _kept(block, printed, block.body)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import dpsql
-from tests.readme import functions, policy, sql, tpch
+from tests.readme import accuracy, functions, policy, sql, tpch
 from tests.tpch import generate
 
 ROOT = Path(__file__).parents[2]
@@ -35,4 +35,4 @@ def compilers(folder: Path) -> Iterator[sql.Compilers]:
 
 def generated(compilers: sql.Compilers) -> dict[str, str]:
     """Each part by its name."""
-    return {**policy.tables(), **sql.tables(compilers), **functions.tables(), **tpch.tables()}
+    return {**policy.tables(), **sql.tables(compilers), **functions.tables(), **tpch.tables(), **accuracy.tables()}
