@@ -37,10 +37,9 @@ def _table(each: data.DataSet, folder: Path, lines: Sequence[Line]) -> str:
             ]
             several = len(figures) > 1
             label = f"{'and its' if index else 'one query:'} {number}" if several else number
-            rows.append([label, *("" if error is None else measure.shown(error, 2) for error in errors)])
-    marked = [f"{name}{WEAKER.get(name, '').replace('*', chr(92) + '*')}" for name in names]
-    header = ["", "dpsql", "dpsql, `auto`", *marked, *(f"{name}{WEAKER.get(name, '')}{ONCE}" for name in once)]
-    return table(header, rows)
+            rows.append([label, *("" if error is None else measure.shown(error) for error in errors)])
+    header = [f"{name}{WEAKER.get(name, '')}{'' if name in names else ONCE}" for name in (*names, *once)]
+    return table(["", "dpsql", "dpsql, `auto`", *(name.replace("*", r"\*") for name in header)], rows)
 
 
 def _laws(each: data.DataSet, folder: Path, mechanism: str) -> Mapping[str, Sequence[float]]:
