@@ -17,6 +17,8 @@ from tests.benchmarks.accuracy import data, measure
 from tests.benchmarks.accuracy.recorded import names_of
 
 LEAST, MOST, LEVEL = 0.94, 0.97, 0.95
+SECONDS = 20.0
+"""For the releases of one statement."""
 ROWS = (20, 100, 1000, None)
 EPSILONS = (Fraction(1, 10), Fraction(1))
 QUERIES = (
@@ -111,7 +113,7 @@ def _shares(
     held = np.zeros((2, len(exact)))
     whole = [False] * len(exact)
     made = 0
-    for columns in fetched.released(draws, noise):
+    for columns in fetched.released(draws, noise, SECONDS):
         made += len(columns[number_name(0)])
         for index, value in enumerate(exact):
             low, high = (columns[name] for name in interval_names(index))

@@ -67,16 +67,16 @@ class Fetched:
     inner: tuple[Inner, ...]
     rows: tuple[ExactRows, ...]
 
-    def released(self, copies: int, noise: NoiseSource | None = None) -> Iterator[Columns]:
+    def released(self, copies: int, noise: NoiseSource | None = None, seconds: float = SECONDS) -> Iterator[Columns]:
         """So many releases of the very same exact sums, each with noise of its own, some in each piece; fewer where
-        they take longer than SECONDS.
+        they take longer.
 
         They are made as one release of so many groups that all have these sums: a release draws the noise of each
         group anew, of a law that groups don't change.
         """
         noise = SystemNoise() if noise is None else noise
         step = min(copies, max(1, AT_ONCE // sum(map(len, self.rows))))
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + seconds
         for start in range(0, copies, step):
             if time.monotonic() > end:
                 return
