@@ -283,6 +283,24 @@ def test_a_library_that_cannot_be_installed_is_named_and_left_out(
     assert "OpenDP, now" not in printed
 
 
+def test_the_first_interpreter_is_taken_for_which_there_is_a_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bases: list[str] = []
+
+    def run(command: list[str], seconds: float, given: str = "") -> str:
+        bases.extend([command[0]] * ("venv" in command))
+        if not bases or (bases[-1] != "newer" and "venv" not in command):
+            raise peers.NotThere("no wheel for it")
+        return ""
+
+    monkeypatch.setattr(peers, "interpreters", lambda: ["this", "older", "newer", "newest"])
+    monkeypatch.setattr(peers, "_run", run)
+    peer = peers.Peer("Another", "a.py", ("another==1.2", "more==3"), "another")
+    assert peers.environment(peer, tmp_path) == tmp_path / "another-1.2-more-3" / "bin" / "python"
+    assert bases == ["this", "older", "newer"]
+
+
 def test_every_other_library_has_a_script_that_answers_what_is_asked() -> None:
     queries = {query for table in RECORDED.values() for query in table}
     for peer in peers.PEERS:

@@ -291,7 +291,8 @@ def intervals(report: Report) -> None:
         label = found.number if found.number == found.query else f"{found.number} beside others"
         rows.setdefault((f"{label}, {found.data}", found.mechanism), {})[column] = f"{found.share:.3f}"
         if found.is_missed:
-            report.missed.append(f"coverage of {found}")
+            wrong = f"below {coverage.LEAST}" if found.share < coverage.LEAST else f"above {coverage.MOST}: too wide"
+            report.missed.append(f"coverage of {found}, {wrong}")
     filled = [[label, f"`{m}`", *(cells.get(c, "") for c in columns)] for (label, m), cells in rows.items()]
     report.print("The share of 95 % intervals that hold the exact number", ["", "mechanism", *columns], filled)
 
