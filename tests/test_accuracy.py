@@ -254,13 +254,14 @@ def answers(job):
     return {
         "COUNT(*)": [("off by 3", lambda: (rows + 3,)), ("off by 4", lambda: [rows - 4.0])],
         "AVG(age)": [("not asked for", lambda: 1 / 0)],
+        "AVG(income)": [("it fails", lambda: 1 / 0)],
         "SUM(income)": [("too slow to judge", lambda: __import__("time").sleep(0.2) or (0,))],
     }
 """
 
 
 def test_another_library_is_asked_in_its_own_environment(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import sys
 
@@ -268,9 +269,10 @@ def test_another_library_is_asked_in_its_own_environment(
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
     peer = peers.Peer("Another", str(script), (), "json")
-    source, queries = folder / "PUMS.csv", ("COUNT(*)", "SUM(income)", "VARIANCE(age)")
+    source, queries = folder / "PUMS.csv", ("COUNT(*)", "AVG(income)", "SUM(income)", "VARIANCE(age)")
     found = peers.answers(peer, Path(sys.executable), PUMS, source, 0.5, queries, 25)
     assert {query: [way.how for way in ways] for query, ways in found.items()} == {"COUNT(*)": ["off by 3", "off by 4"]}
+    assert "Another doesn't answer AVG(income) at ε 0.5: ZeroDivisionError: division by zero" in capsys.readouterr().out
     assert [(way.errors[0].error, way.errors[0].draws) for way in found["COUNT(*)"]] == [(3, 25), (4, 25)]
 
 

@@ -12,6 +12,8 @@ What it prints is Markdown, and it exits with 1 where something is missed, namin
 
 and without any it is all of them. With `--peers` those of the others that pip can install are installed, each into an
 environment of its own, and measured in the same run on the same files; without it they are only those of the record.
+There are hundreds of comparisons, each allowing for three standard errors, so that now and then one is missed by
+chance: more releases and statements tell.
 
     data      the two data sets, and sessions over them
     recorded  targets, and what was measured of others before

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from dpsql.errors import Error
 from tests.benchmarks import noise
-from tests.benchmarks.accuracy import coverage, data, law, measure, peers
+from tests.benchmarks.accuracy import coverage, data, law, measure, peers, recorded
 from tests.benchmarks.accuracy.data import DataSet
 from tests.benchmarks.accuracy.measure import Measured, shown
-from tests.benchmarks.accuracy.recorded import PEERS, RECORDED, RELATIVE_ERROR, WEAKER, Figures, Line, names_of, write
+from tests.benchmarks.accuracy.recorded import PEERS, RECORDED, RELATIVE_ERROR, WEAKER, Figures, Line, names_of
 from tests.readme import table
 
 EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(1))
@@ -31,7 +31,7 @@ class Options:
     statements: int = 400
     mechanisms: tuple[str, ...] = data.MECHANISMS
     others: tuple[peers.Peer, ...] = ()
-    peer_answers: int = 400
+    peer_answers: int = 2_000
     cache: Path = peers.CACHE
 
 
@@ -153,8 +153,8 @@ def tables(report: Report) -> None:
         for query, figures in RECORDED[each.name].items():
             for index, (label, figure) in enumerate(zip(_labels(query), figures, strict=True)):
                 own = [cell for m in mechanisms for cell in _cells(found[m][query], index)]
-                recorded = [shown(figure.peers[p]) if p in figure.peers else "–" for p in PEERS[each.name]]
-                rows.append([label, *own, shown(figure.target), *recorded])
+                others = [shown(figure.peers[p]) if p in figure.peers else "–" for p in PEERS[each.name]]
+                rows.append([label, *own, shown(figure.target), *others])
                 released = [_cells(found[m][query], index)[1] for m in mechanisms]
                 bests = (_best(answers.get(name, {}).get(query, []), index) for name in peer_names)
                 now.append([label, *released, *map(_with_deviation, bests)])
@@ -180,8 +180,9 @@ def tables(report: Report) -> None:
 
 
 def record(report: Report) -> None:
-    """Keep what was measured of the others at ε 1."""
-    lines = []
+    """Keep what was measured of the others at ε 1; of those that weren't, what was measured before."""
+    now = {peer.name for peer in report.pythons}
+    lines = [line for line in recorded.measured() if line.peer not in now]
     for each in data.DATA_SETS:
         for peer in report.pythons:
             for query, ways in report.answers(each, Fraction(1)).get(peer.name, {}).items():
@@ -192,7 +193,7 @@ def record(report: Report) -> None:
                     lines.append(
                         Line(each.name, query, number, peer.name, versions, way.how, error, deviation, found.draws)
                     )
-    write(lines)
+    recorded.write(lines)
 
 
 def _cells(found: Found, index: int) -> tuple[str, str, str]:
@@ -241,7 +242,7 @@ def epsilons(report: Report) -> None:
             rows = []
             for query, figures in RECORDED[each.name].items():
                 for index, (label, figure) in enumerate(zip(_labels(query), figures, strict=True)):
-                    others = dict(_others(figure, answers, query, index, recorded=epsilon == 1))
+                    others = dict(_others(figure, answers, query, index, with_record=epsilon == 1))
                     name = min(others, key=lambda name: others[name].error, default=None)
                     cells = [_cells(found[m][query], index)[1] for m in report.options.mechanisms]
                     if name is None:
@@ -266,13 +267,13 @@ def epsilons(report: Report) -> None:
 
 
 def _others(
-    figure: Figures, answers: Mapping[str, Answers], query: str, index: int, *, recorded: bool
+    figure: Figures, answers: Mapping[str, Answers], query: str, index: int, *, with_record: bool
 ) -> Iterator[tuple[str, Measured]]:
     """The errors of the others: as measured now, and of those that weren't as recorded."""
     for name, by_query in answers.items():
         if (best := _best(by_query.get(query, []), index)) is not None:
             yield f"{name}{WEAKER.get(name, '')}", best
-    if recorded:
+    if with_record:
         for name, error in figure.peers.items():
             if name not in answers:
                 yield f"{name}{WEAKER.get(name, '')} (recorded)", Measured(error, RELATIVE_ERROR * error, 400)

@@ -130,6 +130,8 @@ def answers(
     printed = _run([str(python), "-I", str(HERE / "job.py")], limit, json.dumps(job))
     found: dict[str, list[Answered]] = {}
     for way in json.loads(printed.splitlines()[-1]):
+        if way["failed"]:
+            print(f"{peer.name} doesn't answer {way['query']} at ε {epsilon:g}: {way['failed']}\n", flush=True)
         if len(way["values"]) < LEAST_ANSWERS:
             continue
         columns = zip(*way["values"], strict=True)

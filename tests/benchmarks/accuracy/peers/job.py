@@ -2,7 +2,7 @@
 
 A script's `answers(job)` gives, for a query, its ways: each a text that says how, and a function without arguments that
 makes one fresh release and returns its numbers. What is printed last has an object for each way: the query, how it was
-answered, and the numbers of all its releases.
+answered, the numbers of all its releases, and why it failed, if it did.
 """
 
 import json
@@ -26,8 +26,12 @@ def main():
     found = []
     for query in job["queries"]:
         for how, answer in ways.get(query, ()):
-            values = numbers(answer, job["answers"], job["seconds"])
-            found.append({"query": query, "how": how, "values": values})
+            values, failed = [], ""
+            try:
+                values = numbers(answer, job["answers"], job["seconds"])
+            except Exception as error:  # noqa: BLE001 - whatever a library raises, others are to be asked
+                failed = f"{type(error).__name__}: {error}"
+            found.append({"query": query, "how": how, "values": values, "failed": failed})
     print()
     print(json.dumps(found))
 
