@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsql.plan import MAX_DRAWS, draws_of_group
 from dpsql.privacy.noise import SystemNoise
 from tests.benchmarks.accuracy import data, law, measure, peers, report
 from tests.benchmarks.accuracy.__main__ import main
@@ -122,6 +123,7 @@ def test_medians_have_the_error_of_the_law(sessions: Any, folder: Path) -> None:
         numbers = once.numbers(draws, SystemNoise(SeededBytes(5)))[:, 0]
         found = measure.measured(numbers, *data.exact(folder / f"{name}.csv", "MEDIAN(income)"))
         assert len(numbers) == draws and abs(found.error - law.errors(once)[0]) < Z * found.deviation
+        assert 10 <= once.at_once <= MAX_DRAWS // draws_of_group(once.plan.bases)
 
 
 def test_the_chances_of_permute_and_flip() -> None:

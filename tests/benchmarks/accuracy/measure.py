@@ -15,7 +15,7 @@ from dpsql.columns import released
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
 from dpsql.expressions import Shown
 from dpsql.expressions.literals import INTEGER
-from dpsql.plan import ReleasePlan
+from dpsql.plan import MAX_DRAWS, ReleasePlan, draws_of_group
 from dpsql.policy import Kind
 from dpsql.privacy.noise import NoiseSource, SystemNoise
 from dpsql.query import Key, KeyDomain, number_name
@@ -67,6 +67,11 @@ class Fetched:
     inner: tuple[Inner, ...]
     rows: tuple[ExactRows, ...]
 
+    @property
+    def at_once(self) -> int:
+        """How many copies are released together: a release may not choose in more groups than so many."""
+        return min(AT_ONCE // sum(map(len, self.rows)), MAX_DRAWS // max(1, draws_of_group(self.plan.bases)))
+
     def released(self, copies: int, noise: NoiseSource | None = None, seconds: float = SECONDS) -> Iterator[Columns]:
         """So many releases of the very same exact sums, each with noise of its own, some in each piece; fewer where
         they take longer.
@@ -75,7 +80,7 @@ class Fetched:
         group anew, of a law that groups don't change.
         """
         noise = SystemNoise() if noise is None else noise
-        step = min(copies, max(1, AT_ONCE // sum(map(len, self.rows))))
+        step = min(copies, self.at_once)
         end = time.monotonic() + seconds
         for start in range(0, copies, step):
             if time.monotonic() > end:
