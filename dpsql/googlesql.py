@@ -493,7 +493,7 @@ def _with_clip(tokens: list[Token], offset: int) -> list[Token]:
     return kept
 
 
-_QUANTILES = ("PERCENTILE_", "QUANTILE_")
+_QUANTILES = ("PERCENTILE", "QUANTILE", "APPROX_PERCENTILE", "APPROX_QUANTILE")
 """How functions begin that have something else behind the value."""
 _OPENED = TokenType.L_PAREN, "("
 

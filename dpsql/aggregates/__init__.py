@@ -59,19 +59,31 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def each_of(node: exp.Expr) -> list[exp.Expr] | None:
     """The calls that one with a list of fractions stands for, QUANTILE_CONT(x, [0.1, 0.9]); None where it has none."""
-    call = node.this if isinstance(node, exp.Filter) else node
-    named = _by_node().get(type(call.this if isinstance(call, exp.WithinGroup) else call))
-    fractions = next(node.find_all(exp.Array), None)
-    if fractions is None or named is None or not named.name.startswith("quantile"):
+    fractions = _fractions(node)
+    if not isinstance(fractions, exp.Array) or not fractions.expressions:
         return None
-    if not fractions.expressions or not all(isinstance(one, exp.Literal) for one in fractions.expressions):
+    if not all(isinstance(one, exp.Literal) for one in fractions.expressions):
         return None
     calls = []
     for fraction in fractions.expressions:
         one = node.copy()
-        next(one.find_all(exp.Array)).replace(fraction.copy())
+        place = _fractions(one)
+        assert place is not None
+        place.replace(fraction.copy())
         calls.append(one)
     return calls
+
+
+def _fractions(node: exp.Expr) -> exp.Expr | None:
+    """What stands where a quantile has its fraction."""
+    call = node.this if isinstance(node, exp.Filter) else node
+    named = call.this if isinstance(call, exp.WithinGroup) else call
+    found = _by_node().get(type(named))
+    if found is None or not found.name.startswith("quantile"):
+        return None
+    in_group = named is not call  # PERCENTILE_CONT([0.1, 0.9]) WITHIN GROUP (ORDER BY x)
+    place: exp.Expr | None = named.this if in_group else named.args.get("expression") or named.args.get("quantile")
+    return place.this if isinstance(place, exp.Order) else place
 
 
 def read_call(node: exp.Expr) -> CallShape:

@@ -6,6 +6,7 @@ the value of a row, so QUANTILE_DISC and QUANTILE_CONT differ in the type of the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -16,20 +17,19 @@ from dpsql.aggregates.choice import accepting
 from dpsql.expressions import refuse, show
 from dpsql.privacy.mechanisms.permute_and_flip import FINEST, nearest
 
+_NUMBER = re.compile(r"(\d{1,40}\.?\d{0,40}|\.\d{1,40})(e[+-]?\d{1,3})?", re.IGNORECASE)
+"""Small enough to be worked out exactly."""
 _FORMS = "write MEDIAN(x), QUANTILE_CONT(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x)"
 
 
 def _fraction(node: exp.Expr, written: exp.Expr | None) -> Fraction:
     """The fraction that a quantile is asked for: a number that is written out, above 0 and below 1."""
-    text = written.name if isinstance(written, exp.Literal) and not written.is_string and len(written.name) < 40 else ""
-    try:
-        fraction = Fraction(text)
-    except ValueError:
-        fraction = None
-    if fraction is None or written is None:
+    text = written.name if isinstance(written, exp.Literal) and not written.is_string else ""
+    if written is None or not _NUMBER.fullmatch(text):
         raise refuse(node, f"{show(node)} names no fraction: one number from above 0 to below 1", _FORMS)
+    fraction = Fraction(text)
     if not Fraction(1, FINEST) <= fraction <= 1 - Fraction(1, FINEST):
-        other = "MIN(x)" if fraction <= 0 else "MAX(x)"
+        other = "MIN(x)" if fraction < Fraction(1, 2) else "MAX(x)"
         raise refuse(
             written, f"the fraction {text} of {show(node)} is not above 0 and below 1, by a millionth at least",
             f"write {other}, or a fraction such as 0.5",
