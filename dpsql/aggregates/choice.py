@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Basis, Choice, Ends, Grid, Integers, Law, Noisy, Way
+from dpsql.aggregates.aggregate import INT64_MAX, Basis, Choice, Ends, Grid, Integers, Law, Noisy, Way
+from dpsql.aggregates.numbers import as_double
 from dpsql.aggregates.sum import bounded_number
 from dpsql.expressions import Compiler, Typed, show
 from dpsql.expressions.literals import DATE, INTEGER, cast, func, literal_sql, paren
@@ -70,10 +71,11 @@ def way(choice: Choice, argument: Typed, sql_type: str, levels: tuple[Fraction, 
     def values_of(indices: Integers, grid: Grid) -> npt.NDArray[Any]:
         match sql_type:
             case "DOUBLE":
-                values = float(grid.lower) + indices.astype(np.float64) * float(grid.grain)
-                return np.clip(values, float(lower), float(upper))
-            case "BIGINT":
-                whole = [_whole(int(i), grid, lower, upper) for i in indices]
+                steps = (indices.astype(object) if grid.magnitude > INT64_MAX else indices) + grid.low_steps
+                return np.clip(as_double(steps, grid.grain), float(lower), float(upper))
+            case "BIGINT":  # moved to its ends where the values themselves don't fit
+                most = min(upper, Fraction(INT64_MAX))
+                whole = [_whole(int(i), grid, max(lower, Fraction(-INT64_MAX - 1)), most) for i in indices]
                 return np.array(whole, dtype=np.int64)
         unit = "D" if sql_type == "DATE" else "us"
         moments = [_whole(int(i), grid, lower, upper) for i in indices]
@@ -83,17 +85,33 @@ def way(choice: Choice, argument: Typed, sql_type: str, levels: tuple[Fraction, 
         return values_of(noisy[choice.name], grid)
 
     def interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
-        """The ends that were chosen for this level, moved outward to the quantile if it lies beyond."""
+        """The ends that were chosen for this level, moved outward to the quantile if it lies beyond.
+
+        Values were moved to the grid, by half a grain at most, and so may the quantile have been: the ends allow for
+        it.
+        """
         assert choice.fraction is not None
         chosen = combine(noisy, grid)
         if level not in map(float, levels):
             unknown = np.full(len(chosen), np.nan)
             return unknown, unknown
-        low, high = (values_of(noisy[end_name(choice.fraction, end, level)], grid) for end in ("lower", "upper"))
+        low, high = (noisy[end_name(choice.fraction, end, level)] for end in ("lower", "upper"))
+        if grid.grain == natural_grain(argument):
+            low, high = values_of(low, grid), values_of(high, grid)
+        else:
+            halves = Grid(grid.lower, grid.grain / 2, 2 * grid.cells)
+            low, high = values_of(2 * low - 1, halves), values_of(2 * high + 1, halves)
         return np.minimum(low, chosen), np.maximum(high, chosen)
 
     ends_known = bool(levels) and sql_type not in TEMPORAL.values()
     return Way(Basis.CELLS, _variance(choice), combine, None, interval if ends_known else None)
+
+
+def natural_grain(argument: Typed) -> Fraction | None:
+    """What all values are multiples of; None of doubles, which may be any."""
+    if argument.kind is Kind.DECIMAL:
+        return Fraction(1, 10 ** (argument.set.type.scale or 0))
+    return None if argument.kind is Kind.DOUBLE else Fraction(1)
 
 
 def _whole(index: int, grid: Grid, lower: Fraction, upper: Fraction) -> int:

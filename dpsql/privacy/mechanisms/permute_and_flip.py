@@ -380,7 +380,7 @@ class QuantileEnd:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        if not (0 < self.fraction < 1 and 0 < self.level < 1) or self.cells < 1 or self.bound < 1 or self.epsilon <= 0:
+        if not (0 < self.fraction < 1 and 0 < self.level < 1) or self.cells < 0 or self.bound < 1 or self.epsilon <= 0:
             raise ValueError("an end has a fraction and a level below 1, cells, a bound from 1, and epsilon above 0")
 
     @property
