@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -259,6 +260,16 @@ def key_name(index: int) -> str:
 
 def number_name(index: int) -> str:
     return f"{RESERVED}_number_{index}"
+
+
+def number_type(node: exp.Expr | None, calls: Sequence[Call]) -> ColumnType | None:
+    """The type of a released number, named as it is or as a date, which it is a timestamp until then; else None."""
+    column = node.this if isinstance(node, exp.Cast) and node.to.is_type(exp.DType.DATE) else node
+    found = {number_name(i): call.type for i, call in enumerate(calls)}
+    kind = found.get(column.name) if isinstance(column, exp.Column) else None
+    if column is node:
+        return kind
+    return DATE if kind in (DATE, TIMESTAMP) else None
 
 
 ROW = f"{RESERVED}_row"

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from dpsql.analyze.relations import Derived, Private, alias_columns, alias_name, renamed_columns
-from dpsql.expressions.literals import DOUBLE, sql_type
+from dpsql.expressions.literals import DOUBLE, INTEGER, sql_type
 from dpsql.names import output_name
 from dpsql.policy import Column, ColumnType, Kind
-from dpsql.query import Constant, ReleaseQuery, constant_name, direct_release, key_name, number_name
+from dpsql.query import Constant, ReleaseQuery, constant_name, direct_release, key_name, number_name, number_type
 from dpsql.rows import Known, known
 from dpsql.valueset import ValueSet, column_set
 
@@ -71,14 +71,15 @@ def released_rows(
 
 def _kind(node: exp.Expr, release: ReleaseQuery) -> ColumnType | None:
     """The type of a column of a release, or of arithmetic on its numbers; None where it isn't known or usable."""
-    numbers = {number_name(i): call for i, call in enumerate(release.calls)}
+    if (kind := number_type(node, release.calls)) is not None:
+        return kind
+    numbers = {number_name(i) for i, call in enumerate(release.calls) if call.type in (INTEGER, DOUBLE)}
     keys = {key_name(i): key for i, key in enumerate(release.keys)}
     if isinstance(node, exp.Column):
         if node.name in keys:
             kind = keys[node.name].set.type
             return None if kind.kind is Kind.DECIMAL else kind
-        call = numbers.get(node.name)
-        return None if call is None else call.type
+        return None
     plain = all(isinstance(part, _ARITHMETIC) for part in node.walk())
     texts = any(literal.is_string for literal in node.find_all(exp.Literal))
     return DOUBLE if plain and not texts and all(c.name in numbers for c in node.find_all(exp.Column)) else None

@@ -26,7 +26,7 @@ from dpsql.expressions import Compiler, connector_terms, refuse, show
 from dpsql.expressions.literals import DOUBLE, INTEGER, not_null, sql_type, try_cast
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.policy import ColumnType, Kind
-from dpsql.query import MAX_CONSTANTS, Constant, ReleaseQuery, constant_name, direct_release, number_name, release_name
+from dpsql.query import MAX_CONSTANTS, Constant, ReleaseQuery, constant_name, direct_release, number_type, release_name
 from dpsql.rows import RESERVED, Mark, Rows, identical, marked, names_beside, with_constant
 
 if TYPE_CHECKING:
@@ -350,13 +350,11 @@ class Subqueries:
             item = item.this
         if isinstance(item, exp.Count):
             return INTEGER
-        if not isinstance(item, exp.Column):
-            return DOUBLE
         index = direct_release(tree)
         if index is not None:
-            calls = {number_name(i): call for i, call in enumerate(self._release(index).calls)}
-            call = calls.get(item.name)
-            return DOUBLE if call is None else call.type
+            return number_type(item, self._release(index).calls) or DOUBLE
+        if not isinstance(item, exp.Column):
+            return DOUBLE
         for table in tree.find_all(exp.Table):
             declared = self.analyzer.policy.tables.get(table.name.lower())
             column = None if declared is None else declared.columns.get(item.name.lower())
