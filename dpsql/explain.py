@@ -171,7 +171,9 @@ def _planned(
     }
     if other is not None and instead is not None:
         facts["alternative"] = {"mechanism": _mechanism(instead.bases[other.basis]), **_error(other, instead)}
-    if grid.cells:
+    if grid.cells and number.call.sql_type in _MOMENTS:
+        facts |= {"bounds": _moments(number), "grain": _number(grid.grain / _MOMENTS[number.call.sql_type])}
+    elif grid.cells:
         facts |= {
             "bounds": [_number(grid.lower), _number(grid.upper)],
             "grain": _number(grid.grain),
@@ -187,6 +189,18 @@ def _planned(
         for part in each.parts
     ]
     return facts
+
+
+_MOMENTS = {"DATE": 1, "TIMESTAMP": 10**6}
+"""Types of dates and times that are chosen: the steps of their grids in a day, or in a second."""
+
+
+def _moments(number: NumberPlan) -> list[str]:
+    """The bounds of dates or times."""
+    call = number.call
+    assert call.measure.argument is not None
+    bounds = call.measure.argument.set.bounds
+    return [str(KeyDomain(call.type.kind, None).label(int(Fraction(end)))) for end in (bounds.lower, bounds.upper)]
 
 
 def _mechanism(basis: BasisPlan) -> str:
@@ -300,8 +314,9 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
     for number in release["numbers"]:
         bounds = ""
         if "bounds" in number:
-            low, high = number["bounds"]
-            bounds = f", bounds [{plain(low)}, {plain(high)}], grain {number['grain']:g}"
+            low, high = (end if isinstance(end, str) else plain(end) for end in number["bounds"])
+            unit = "" if not isinstance(number["bounds"][0], str) else " s" if ":" in low else " d"
+            bounds = f", bounds [{low}, {high}], grain {number['grain']:g}{unit}"
         error = f" {_error_text(number) or 'error depends on the data'}{bounds};"
         lines.append(
             f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon {number['epsilon']:g}"

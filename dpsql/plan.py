@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import NO_GRID, SQUARED, Basis, Grid, Law, Way
-from dpsql.aggregates.choice import EVEN_CELLS, FEW_CELLS, Candidates, ladder
+from dpsql.aggregates.choice import EVEN_CELLS, FEW_CELLS, TEMPORAL, Candidates, ladder
 from dpsql.aggregates.count import UNIT_WAY
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import position_of
@@ -419,11 +419,17 @@ def _check_intervals(query: ReleaseQuery, numbers: Sequence[NumberPlan]) -> None
             if not (way.has_noise if arithmetic else way.has_interval):
                 raise UnsupportedQuery(
                     f"the interval of {'arithmetic on ' * arithmetic}{call.text} isn't known",
-                    hint="intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these"
-                    if call.choice is None or arithmetic
-                    else "see its rank in EXPLAIN",
+                    hint=_interval_hint(call, arithmetic=arithmetic),
                     position=position_of(call.text.node),
                 )
+
+
+def _interval_hint(call: Call, *, arithmetic: bool) -> str:
+    if call.choice is None or arithmetic:
+        return "intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these"
+    if call.choice.fraction is None or call.sql_type in TEMPORAL.values():
+        return "see its rank in EXPLAIN"
+    return "have its ends chosen too: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true) …"
 
 
 def _is_count_of_units(query: ReleaseQuery, call: Call) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from random import Random
@@ -245,12 +246,51 @@ def test_intervals_of_quantiles_are_chosen_where_the_query_says_so(exact: Bench)
     for sql, said in (
         ("SELECT MEDIAN(v) AS m, DP_INTERVAL_LOW(m) FROM t", "the interval of MEDIAN"),
         (f"SELECT {options} COUNT(*) FROM t", "quantile_intervals says nothing here"),
+        (f"SELECT {options} MEDIAN(d), QUANTILE_CONT(t, 0.1) FROM t", "no quantile of numbers"),
         (f"SELECT {options} MAX(v) AS m, MEDIAN(v), DP_INTERVAL_LOW(m) FROM t", "the interval of MAX"),
-        (f"SELECT {options} MEDIAN(d) AS m, DP_INTERVAL_LOW(m) FROM t", "the interval of MEDIAN"),
+        (f"SELECT {options} MEDIAN(v), MEDIAN(d) AS m, DP_INTERVAL_LOW(m) FROM t", "the interval of MEDIAN"),
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = 3) MEDIAN(v) FROM t", "neither true nor false"),
     ):
         with pytest.raises(DatabaseError, match=said):
             exact.session.plan(sql, epsilon=1)
+
+
+COARSE = """  t:
+    source: t.parquet
+    unit: row
+    columns:
+      w: {type: integer, bounds: [0, 1000000]}
+      x: {type: double, bounds: [0, 1000000]}
+      m: {type: "decimal(9,2)", bounds: [0, 1000000]}
+      g: {type: integer, bounds: [1, 200]}
+"""
+
+
+def test_intervals_allow_for_values_that_are_moved_to_a_coarse_grid() -> None:
+    """Where all rows have one value, that is the exact quantile, wherever it lies between the grid's values."""
+    made = bench(
+        make_policy(COARSE), {"t": {"w": "BIGINT", "x": "DOUBLE", "m": "DECIMAL(9,2)", "g": "INTEGER"}}, ZeroNoise()
+    )
+    asked = ", ".join(
+        f"{q} AS q{i}, DP_INTERVAL_LOW(q{i}), DP_INTERVAL_HIGH(q{i})"
+        for i, q in enumerate(("MEDIAN(w)", "QUANTILE_DISC(w, 0.9)", "MEDIAN(x)", "MEDIAN(m)"))
+    )
+    options = "WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true)"
+    for value in (1, 501, 511, 513, 123_456, 123_500, 999_999):
+        made.engine.set_rows("t", [(f"{value}", f"{value}.3", f"{value}.25", "7")] * 500)
+        for sql in (f"SELECT {options} {asked} FROM t", f"SELECT {options} g, {asked} FROM t GROUP BY g"):
+            row = made.ask(sql, 100).rows[-194 if "GROUP" in sql else 0][-12:]
+            for (_, low, high), exact in zip(
+                zip(row[::3], row[1::3], row[2::3], strict=True), (value, value, value + 0.3, value + 0.25), strict=True
+            ):
+                assert low <= exact <= high, (sql, value, row)
+
+
+def test_a_constant_has_an_interval(exact: Bench) -> None:
+    options = "WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true)"
+    assert exact.ask(f"SELECT {options} MEDIAN(5) AS m, DP_INTERVAL_LOW(m), DP_INTERVAL_HIGH(m) FROM t").rows == [
+        (5, 5, 5)
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- without noise
@@ -333,6 +373,64 @@ def test_all_ways_to_write_a_quantile(exact: Bench) -> None:
     ].bases[0].candidates.mechanism.names == ("1/4", "1/2")  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(("call", "said", "hint"), [
+    ("QUANTILE_CONT(v, 1e999999999)", "names no fraction", "write MEDIAN"),
+    ("QUANTILE_CONT(v, 1e-999999999)", "names no fraction", "write MEDIAN"),
+    ("QUANTILE_CONT(v, 1e-7)", "by a millionth at least", r"write MIN\(x\)"),
+    ("QUANTILE_CONT(v, 0.99999999)", "by a millionth at least", r"write MAX\(x\)"),
+    ("QUANTILE_CONT([1, 2], 0.5)", r"\[1, 2\]", "over private rows"),
+    ("QUANTILE_CONT(v, [0.1, 0.9])[1]", "lists and records of released numbers", "name each number by itself"),
+    ("DP_INTERVAL_LOW(MEDIAN(v))", "the interval of MEDIAN", "OPTIONS"),
+    ("DP_INTERVAL_LOW(MEDIAN(d))", "the interval of MEDIAN", "EXPLAIN"),
+])  # fmt: skip
+def test_what_is_no_quantile_is_refused_in_words(exact: Bench, call: str, said: str, hint: str) -> None:
+    with pytest.raises(DatabaseError, match=said) as refused:
+        exact.session.plan(f"SELECT {call} FROM t", epsilon=1)
+    assert re.search(hint, refused.value.hint or "")
+
+
+def test_decimals_are_as_they_are_written() -> None:
+    columns = "{m: {type: 'decimal(9,2)', bounds: [0, 100]}}"
+    made = bench(
+        make_policy(f"  t: {{source: t.parquet, unit: row, columns: {columns}}}\n"),
+        {"t": {"m": "DECIMAL(9,2)"}},
+        ZeroNoise(),
+    )
+    for value in ("0.57", "0.29", "99.99", "1.10"):
+        made.engine.set_rows("t", [(value,)] * 200)
+        assert made.ask("SELECT MEDIAN(m), QUANTILE_DISC(m, 0.5) FROM t").rows == [(float(value), float(value))]
+
+
+def test_whole_numbers_beyond_bigint_are_moved_to_its_ends(exact: Bench) -> None:
+    ((greatest, middle, least, constant),) = exact.ask(
+        "SELECT MAX(v * 9223372036854775807), QUANTILE_DISC(7 + v * 9223372036854775807, 0.99), "
+        "MIN(v * 9223372036854775807), MAX(12345678901234567890) FROM t", 100
+    ).rows  # fmt: skip
+    assert (greatest, middle, least, constant) == (2**63 - 1, 2**63 - 1, -(2**63), 2**63 - 1)
+
+
+def test_bounds_of_a_row_are_of_a_quantiles_value(exact: Bench) -> None:
+    of_row = "contribution_bounds_per_row => (0, 5)"
+    for name in ("QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE_CONT", "APPROX_QUANTILE"):
+        assert exact.ask(f"SELECT {name}(COALESCE(v, 1), 0.9, {of_row}) FROM t").rows == [(5,)]
+
+
+def test_dates_that_were_chosen_are_compared_with(exact: Bench) -> None:
+    """As dates, which they are written as a cast of; a difference of times is no number."""
+    later = exact.ask("SELECT COUNT(*) FROM t WHERE d > (SELECT MEDIAN(d) FROM t)").rows[0][0]
+    by_key = "(SELECT k, MEDIAN(d) AS m, MEDIAN(t) AS n FROM t GROUP BY k) AS q ON t.k = q.k"
+    of_dates, of_times = (
+        exact.ask(f"SELECT COUNT(*) FROM t JOIN {by_key} WHERE {condition}").rows[0][0]
+        for condition in ("t.d > q.m", "t.t > q.n")
+    )
+    assert all(120 < found < 160 for found in (later, of_dates, of_times))
+    with pytest.raises(DatabaseError, match="column w does not exist"):
+        exact.session.plan(
+            "SELECT COUNT(*) FROM t JOIN (SELECT k, MAX(t) - MIN(t) AS w FROM t GROUP BY k) AS q ON t.k = q.k "
+            "WHERE t.v > q.w", epsilon=1
+        )  # fmt: skip
+
+
 def test_dates_and_times(exact: Bench) -> None:
     ((median, first, last, type_, at),) = exact.ask(
         "SELECT MEDIAN(d), MIN(d), MAX(d), TYPEOF(MEDIAN(d)), MEDIAN(t) FROM t", 10**6
@@ -342,6 +440,9 @@ def test_dates_and_times(exact: Bench) -> None:
     )
     assert abs((median - wanted).days) <= 1 and type_ == "DATE"
     assert low <= first <= wanted <= last <= high
+    shown = "\n".join(line for (line,) in exact.ask("EXPLAIN SELECT MAX(d), MAX(t) FROM t").rows)
+    assert "bounds [2020-01-01, 2020-12-31], grain 1 d;" in shown
+    assert "bounds [2020-01-01 00:00:00, 2020-12-31 00:00:00], grain " in shown and " s;" in shown
     assert abs((at - moment).total_seconds()) < 86_400
 
 

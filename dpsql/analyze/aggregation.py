@@ -231,10 +231,11 @@ class ReleaseBuilder:
         """Have the ends of quantiles' intervals chosen: of the statement's level, and of those that are asked for."""
         if not options.quantile_intervals:
             return
-        quantiles = [i for i, c in enumerate(self.calls) if c.choice is not None and c.choice.fraction is not None]
+        chosen = [(i, c) for i, c in enumerate(self.calls) if c.choice is not None and c.choice.fraction is not None]
+        quantiles = [i for i, call in chosen if call.sql_type not in TEMPORAL.values()]
         if not quantiles:
             raise InvalidParameter(
-                "quantile_intervals says nothing here: the SELECT has no quantile", hint="leave it out",
+                "quantile_intervals says nothing here: the SELECT has no quantile of numbers", hint="leave it out",
                 position=options.position,
             )  # fmt: skip
         for index in quantiles:

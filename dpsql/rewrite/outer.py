@@ -24,6 +24,7 @@ from dpsql.expressions import position_of, refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.plan import Plan
 from dpsql.query import ROW, direct_release, interval_names, numbers_in
+from dpsql.rows import RESERVED
 
 _SYNTAX = frozenset(
     """
@@ -117,6 +118,10 @@ def render(tree: exp.Expr, grammar: Grammar = Grammar()) -> str:
             raise refuse(node, f"the name {node.name} stands for a function of the engine", "choose another name")
         refused = isinstance(node, _REFUSED) or not isinstance(node, _NODES)
         if refused and not isinstance(node, grammar.nodes):
+            if any(name.name.startswith(f"{RESERVED}_") for name in node.find_all(exp.Identifier)):
+                raise refuse(
+                    node, "lists and records of released numbers aren't supported", "name each number by itself"
+                )
             raise refuse(node, f"{show(node)} isn't supported", "use plain SQL over the released numbers")
         if isinstance(node, exp.Anonymous) and not isinstance(node.this, str):
             raise refuse(node, f"{show(node)} isn't supported", "write the function's name without quotes")

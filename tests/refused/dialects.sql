@@ -61,8 +61,8 @@ SELECT COUNT(*) FROM `secret.people`
 
 -- dialect: bigquery
 SELECT AS STRUCT COUNT(*) FROM people
---> 0A000 {'count': _dpsql_number_0} isn't supported
---> hint: use plain SQL over the released numbers
+--> 0A000 lists and records of released numbers aren't supported
+--> hint: name each number by itself
 --> at 10: STRUCT COUNT(*) FROM people
 
 -- dialect: bigquery

@@ -59,21 +59,21 @@ SELECT generate_series(1, COUNT(*)) FROM people
 --> at 7: generate_series(1, COUNT(*)) F
 
 SELECT UNNEST(range(COUNT(*))) FROM people
---> 0A000 UNNEST(RANGE(0, _dpsql_number_0)) isn't supported
---> hint: use plain SQL over the released numbers
+--> 0A000 lists and records of released numbers aren't supported
+--> hint: name each number by itself
 --> at 7: UNNEST(range(COUNT(*))) FROM p
 
 SELECT [COUNT(*)] FROM people
---> 0A000 [_dpsql_number_0] isn't supported
---> hint: use plain SQL over the released numbers
+--> 0A000 lists and records of released numbers aren't supported
+--> hint: name each number by itself
 
 SELECT {'n': COUNT(*)} FROM people
---> 0A000 {'n': _dpsql_number_0} isn't supported
---> hint: use plain SQL over the released numbers
+--> 0A000 lists and records of released numbers aren't supported
+--> hint: name each number by itself
 
 SELECT MAP {'n': COUNT(*)} FROM people
---> 0A000 {'n': _dpsql_number_0} isn't supported
---> hint: use plain SQL over the released numbers
+--> 0A000 lists and records of released numbers aren't supported
+--> hint: name each number by itself
 --> at 12: 'n': COUNT(*)} FROM people
 
 SELECT list_transform([1], x -> x + COUNT(*)) FROM people
