@@ -92,7 +92,8 @@ class Form:
         if self.format == "text":
             extra = [] if self._between == "\t" else [(self._between, f"\\{self._between}")]
             return escaped(column, [*_ESCAPES, *extra])
-        if column.oid != oids.TEXT and not self.force_quote and self._between not in "-+.:0123456789 eE":
+        of_texts = column.oid == oids.TEXT or column.oid in oids.ELEMENTS
+        if not (of_texts or self.force_quote or self._between in "-+.:0123456789 eE"):
             return escaped(column, ())
         plain = escaped(column, ())
         if self._none_is_special(plain):

@@ -100,7 +100,7 @@ def test_large_floats_are_read_back_as_they_were_and_never_lie_midway(value: flo
         ("TIMESTAMP", "0044-03-15 (BC) 01:02:03.5", "0044-03-15 01:02:03.5 BC", None),
         ("TIMESTAMP WITH TIME ZONE", dt.datetime(2000, 1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))),
          "2000-01-01 00:00:00", struct.pack("!q", 0)),
-        ("TIME", dt.time(1, 2, 3), "01:02:03", b"01:02:03"), ("INTEGER[]", [1, 2], "[1, 2]", b"[1, 2]"),
+        ("TIME", dt.time(1, 2, 3), "01:02:03", b"01:02:03"), ("INTEGER[]", [1, 2], "{1,2}", None),
         ("BLOB", b"\xff", "ff", b"ff"), ('"NULL"', None, None, None),
     ],
 )  # fmt: skip
@@ -110,6 +110,34 @@ def test_values(kind: str, value: Any, text: str | None, binary: bytes | None) -
     assert texts(kind, [value]) == [encoded]
     if binary is not None:
         assert texts(kind, [value, None], 1) == [binary, None]
+
+
+LISTS = [
+    ("DOUBLE[]", [1.5, 2.0, -1e300], "{1.5,2,-1e+300}", "float8", ">d"),
+    ("BIGINT[]", [5, -7], "{5,-7}", "int8", ">q"),
+    ("DATE[]", [dt.date(2020, 5, 5)], "{2020-05-05}", "date", ">i"),
+    ("TIMESTAMP[]", [dt.datetime(2020, 5, 5, 12, 0, 0, 500_000)], '{"2020-05-05 12:00:00.5"}', "timestamp", ">q"),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "text", "element", "form"), LISTS)
+def test_lists_are_arrays(kind: str, value: list[Any], text: str, element: str, form: str) -> None:
+    of = getattr(oids, element.upper())
+    assert oids.of_answer(kind) == oids.ARRAYS[of] and oids.of_answer(f"{kind}[]") == oids.TEXT
+    assert texts(kind, [value, None]) == [text.encode(), None]
+    packed, null = texts(kind, [value, None], 1)
+    assert packed is not None and null is None
+    assert struct.unpack("!iiiii", packed[:20]) == (1, 0, of, len(value), 1)
+    since = {"date": dt.date(2000, 1, 1), "timestamp": dt.datetime(2000, 1, 1)}.get(element)
+    unit = dt.timedelta(days=1) if element == "date" else dt.timedelta(microseconds=1)
+    wanted = value if since is None else [(one - since) // unit for one in value]
+    size = struct.calcsize(form)
+    assert [struct.unpack(form, packed[i + 4 : i + 4 + size])[0] for i in range(20, len(packed), 4 + size)] == wanted
+
+
+def test_lists_are_quoted_in_copies() -> None:
+    assert copied(Form("csv"), ["BIGINT[]", "BIGINT"], [([5, -7], 3)]) == b'"{5,-7}",3\n'
+    assert copied(Form(delimiter=","), ["BIGINT[]", "BIGINT"], [([5, -7], 3)]) == b"{5\\,-7},3\n"
 
 
 def test_columns_of_numpy_are_written_as_rows_of_python_are() -> None:

@@ -157,6 +157,10 @@ def _with_ends(column: Column) -> str:
 def _element(value: object) -> str | None:
     if isinstance(value, bool):
         return "t" if value else "f"
+    if isinstance(value, float):
+        return _floats(np.array([value])).removesuffix("\0")
+    if isinstance(value, dt.datetime) and value.microsecond and value.tzinfo is None:
+        return plain(value).rstrip("0")
     return None if value is None else plain(value)
 
 
@@ -295,7 +299,7 @@ def cells(column: Column, form: int) -> Cells:
 def escaped(column: Column, escape: Sequence[tuple[str, str]]) -> Cells:
     """The column's values as text, each text of `escape` replaced, in this order."""
     texts = _with_ends(column)
-    if column.oid == oids.TEXT:
+    if column.oid == oids.TEXT or column.oid in oids.ELEMENTS:
         for found, written in escape:
             texts = texts.replace(found, written)
     return _joined(texts, column.null)

@@ -1,6 +1,7 @@
 """PostgreSQL's types by their numbers (pg_type.oid), and which one a column of an answer has.
 
-Answers have six types, whatever the engine's are: bool, int8, float8, text, date, timestamp. A noisy sum is float8
+Answers have six types, whatever the engine's are: bool, int8, float8, text, date, timestamp; and arrays of these, where
+quantiles are asked for by a list. A noisy sum is float8
 where PostgreSQL would have numeric: every driver reads float8 as a plain number.
 """
 
@@ -57,6 +58,9 @@ def of_answer(sql_type: str) -> int:
         return FLOAT8
     if sql_type == "DATE":
         return DATE
+    if sql_type.endswith("[]"):
+        element = of_answer(sql_type.removesuffix("[]"))
+        return TEXT if element in ELEMENTS else ARRAYS[element]
     return TIMESTAMP if sql_type.startswith("TIMESTAMP") else TEXT
 
 
