@@ -37,7 +37,7 @@ SELECT COUNT(*) * 2 AS c, DP_INTERVAL_LOW(c, 0.9999999) FROM people
 
 SELECT MEDIAN(age) AS m, DP_INTERVAL_LOW(m) FROM people
 --> 0A000 the interval of MEDIAN(age) isn't known
---> hint: see its rank in EXPLAIN
+--> hint: have its ends chosen too: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true) …
 --> at 7: MEDIAN(age) AS m, DP_INTERVAL_
 
 SELECT MEDIAN(age) / COUNT(*) AS r, DP_INTERVAL_LOW(r) FROM people
