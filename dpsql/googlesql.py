@@ -426,6 +426,7 @@ def _with_filters(tokens: list[Token], offset: int, found: list[tuple[Fraction, 
         done.add(tokens[opening].start)
         mark = _mark(len(found), name)
         found.append((epsilon, name.start + offset))
+        closing = _closing_of_order(tokens, closing)
         opened = (TokenType.FILTER, "FILTER"), (TokenType.L_PAREN, "("), (TokenType.WHERE, "WHERE")
         after = tokens[closing + 1 : closing + 4]
         if [t.token_type for t in after] == [kind for kind, _ in opened]:
@@ -438,6 +439,12 @@ def _with_filters(tokens: list[Token], offset: int, found: list[tuple[Fraction, 
         tokens[start:end] = [*mark, _like(name, TokenType.R_PAREN, ")")]
         del tokens[i - 2 : i + 1 + len(value)]
     return tokens
+
+
+def _closing_of_order(tokens: list[Token], closing: int) -> int:
+    """The place of the bracket that closes WITHIN GROUP (ORDER BY x) behind a call; of the call's own without it."""
+    behind = [token.text.upper() for token in tokens[closing + 1 : closing + 4]]
+    return _closing(tokens, closing + 3) if behind == ["WITHIN", "GROUP", "("] else closing
 
 
 _EPSILON = "EPSILON"

@@ -415,6 +415,18 @@ def test_bounds_of_a_row_are_of_a_quantiles_value(exact: Bench) -> None:
         assert exact.ask(f"SELECT {name}(COALESCE(v, 1), 0.9, {of_row}) FROM t").rows == [(5,)]
 
 
+@pytest.mark.parametrize("filtered", ["", " FILTER (WHERE v < 50)"])
+def test_an_epsilon_of_its_own_stands_in_any_form(exact: Bench, filtered: str) -> None:
+    forms = (
+        "QUANTILE_CONT(v, 0.9, epsilon => 0.3)", "PERCENTILE_CONT(0.9, epsilon => 0.3) WITHIN GROUP (ORDER BY v)",
+        "PERCENTILE_CONT([0.9], epsilon => 0.3) WITHIN GROUP (ORDER BY v)",
+    )  # fmt: skip
+    plans = [exact.session.plan(f"SELECT {form}{filtered}, SUM(v) FROM t", epsilon=1).plan for form in forms]
+    for plan in plans:
+        assert [basis.epsilon for basis in plan.releases[0].bases if basis.candidates] == [F(3, 10)]
+        assert plan.releases[0].bases == plans[0].releases[0].bases
+
+
 def test_dates_that_were_chosen_are_compared_with(exact: Bench) -> None:
     """As dates, which they are written as a cast of; a difference of times is no number."""
     later = exact.ask("SELECT COUNT(*) FROM t WHERE d > (SELECT MEDIAN(d) FROM t)").rows[0][0]
