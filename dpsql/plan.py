@@ -22,7 +22,7 @@ from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
-from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles
+from dpsql.privacy.mechanisms.permute_and_flip import SPLITS, Extreme, QuantileEnd, Quantiles
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
 from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery, numbers_in
@@ -399,8 +399,14 @@ LEAST_DRAWS = 2**9
 
 def draws_of_group(bases: Iterable[BasisPlan]) -> int:
     """How many geometrics the choices in one group draw, at most."""
-    choosing = (basis.candidates for basis in bases if basis.candidates is not None)
-    return sum(len(c.mechanism.scales) * max(c.count, LEAST_DRAWS) for c in choosing)
+    return sum(_draws(basis.candidates) for basis in bases if basis.candidates is not None)
+
+
+def _draws(candidates: Candidates) -> int:
+    """Of each number, and of each sharing of a chosen cell's rows."""
+    numbers = len(candidates.mechanism.names)
+    shared = len(candidates.mechanism.scales) - numbers
+    return numbers * max(candidates.count, LEAST_DRAWS) + shared * max(SPLITS + 1, LEAST_DRAWS)
 
 
 def _check_draws(query: ReleaseQuery, bases: Sequence[BasisPlan]) -> None:

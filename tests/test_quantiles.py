@@ -556,6 +556,13 @@ def test_what_would_take_minutes_is_refused() -> None:
     for sql in ("SELECT k, MEDIAN(v) FROM t GROUP BY k", "SELECT k, MEDIAN(a), MIN(a) FROM t GROUP BY k"):
         with pytest.raises(UnsupportedQuery, match=r"in 400000 groups take too long"):
             made.session.plan(sql, epsilon=1)
+    nine = (
+        "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]"  # rows of chosen cells are shared eight times, in 4,096 parts
+    )
+    with pytest.raises(UnsupportedQuery, match=r"in 20000 groups take too long"):
+        made.session.plan(
+            f"SELECT k, QUANTILE_CONT(a, {nine}) FROM t WHERE k BETWEEN 1 AND 20000 GROUP BY k", epsilon=1
+        )
 
 
 def test_an_epsilon_too_small_for_the_noise_is_refused() -> None:
