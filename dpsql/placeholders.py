@@ -42,6 +42,12 @@ def wanted_types(tree: exp.Expr) -> tuple[str | None, ...]:
     return tuple(found.get(index) for index in range(max(found, default=-1) + 1))
 
 
+def _is_fraction(node: exp.Expr) -> bool:
+    """Whether an argument of a quantile is its fraction: the second, or that before WITHIN GROUP."""
+    parent = node.parent
+    return node.arg_key != "this" or (parent is not None and isinstance(parent.parent, exp.WithinGroup))
+
+
 def _wanted(node: exp.Expr) -> str | None:
     parent = node.parent
     while isinstance(parent, (exp.Paren, exp.Neg, exp.Ordered)):
@@ -55,12 +61,14 @@ def _wanted(node: exp.Expr) -> str | None:
             return "TEXT"
         case exp.Tuple():
             return _wanted(parent)
+        case exp.PercentileCont() | exp.PercentileDisc() | exp.Quantile() | exp.ApproxQuantile() if _is_fraction(node):
+            return "DOUBLE"
         case exp.Any() | exp.Anonymous() if isinstance(parent.parent, exp.Binary) and _takes_a_list(parent):
             return f"{_type_beside(parent, parent.parent) or 'TEXT'}[]"
         case exp.Binary() | exp.Between() | exp.In() | exp.Case() | exp.If() | exp.Func():
             if isinstance(parent, (exp.DateTrunc, exp.TimestampTrunc)):
                 return "TEXT"
-            if isinstance(parent, exp.Anonymous) and parent.name.lower() in _LEVELS:
+            if isinstance(parent, exp.Anonymous) and parent.name.lower() in _OF_DOUBLES:
                 return "DOUBLE"
             if isinstance(parent, exp.Round) and node is not parent.this:
                 return "INT"
@@ -72,8 +80,10 @@ def _takes_a_list(node: exp.Expr) -> bool:
     return isinstance(node, exp.Any) or node.name.lower() == "all"
 
 
-_LEVELS = ("dp_interval_low", "dp_interval_high")
-"""Functions of a number and a level."""
+_OF_DOUBLES = frozenset(
+    "dp_interval_low dp_interval_high quantile quantile_cont quantile_disc percentile_cont percentile_disc".split()
+)
+"""Functions of a number and a level or a fraction, as dialects have them that don't know them."""
 
 
 def _type_beside(node: exp.Expr, parent: exp.Expr) -> str | None:

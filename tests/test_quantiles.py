@@ -364,6 +364,11 @@ def test_all_ways_to_write_a_quantile(exact: Bench) -> None:
     ).rows
     assert [a, b, c, d, e, f, g] == [a] * 7
     assert [type(v) for v in (a, b, c, d, e, f, g)] == [float, float, int, int, int, float, int]
+    ((casts, lists),) = exact.ask(
+        "SELECT QUANTILE_CONT(v, CAST(0.9 AS DOUBLE)), "
+        "PERCENTILE_CONT([0.9, (0.1)]::DOUBLE[]) WITHIN GROUP (ORDER BY v) FROM t"
+    ).rows
+    assert casts == lists[0] == a > lists[1]
     ((low, middle, both),) = exact.ask(
         "SELECT QUANTILE_CONT(v, 0.25), MEDIAN(v), QUANTILE_CONT(v, [0.5, 0.25]) FROM t"
     ).rows

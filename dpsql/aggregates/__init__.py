@@ -13,7 +13,7 @@ from functools import cache
 
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Aggregate, CallShape
+from dpsql.aggregates.aggregate import Aggregate, CallShape, uncast
 from dpsql.expressions import refuse, show
 
 _OTHER_NAMES = frozenset(
@@ -59,10 +59,10 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def each_of(node: exp.Expr) -> list[exp.Expr] | None:
     """The calls that one with a list of fractions stands for, QUANTILE_CONT(x, [0.1, 0.9]); None where it has none."""
-    fractions = _fractions(node)
+    fractions = uncast(_fractions(node))
     if not isinstance(fractions, exp.Array) or not fractions.expressions:
         return None
-    if not all(isinstance(one, exp.Literal) for one in fractions.expressions):
+    if not all(isinstance(uncast(one), exp.Literal) for one in fractions.expressions):
         return None
     calls = []
     for fraction in fractions.expressions:

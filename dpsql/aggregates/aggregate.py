@@ -323,6 +323,19 @@ class Aggregate:
     column: Callable[[Typed | None], str]
 
 
+def uncast(node: exp.Expr | None) -> exp.Expr | None:
+    """A number or a list of numbers as it is written, without casts to DOUBLE and brackets around it."""
+    while isinstance(node, exp.Paren) or (isinstance(node, exp.Cast) and _is_double(node.to)):
+        node = node.this
+    return node
+
+
+def _is_double(kind: exp.DataType) -> bool:
+    if kind.is_type(exp.DType.ARRAY, exp.DType.LIST) and kind.expressions:
+        kind = kind.expressions[0]
+    return kind.is_type(exp.DType.DOUBLE)
+
+
 def one_argument(node: exp.Expr, aggregate: str, name: str) -> CallShape:
     """The shape of a call with a single argument, DISTINCT or not; ORDER BY and extra arguments are refused."""
     extra = [k for k, v in node.args.items() if v and k not in ("this", "big_int")]

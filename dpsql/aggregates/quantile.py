@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Aggregate, CallShape, Choice
+from dpsql.aggregates.aggregate import Aggregate, CallShape, Choice, uncast
 from dpsql.aggregates.choice import accepting
 from dpsql.expressions import refuse, show
 from dpsql.privacy.mechanisms.permute_and_flip import FINEST, nearest
@@ -24,6 +24,7 @@ _FORMS = "write MEDIAN(x), QUANTILE_CONT(x, 0.9), or PERCENTILE_CONT(0.9) WITHIN
 
 def _fraction(node: exp.Expr, written: exp.Expr | None) -> Fraction:
     """The fraction that a quantile is asked for: a number that is written out, above 0 and below 1."""
+    written = uncast(written)
     text = written.name if isinstance(written, exp.Literal) and not written.is_string else ""
     if written is None or not _NUMBER.fullmatch(text):
         raise refuse(node, f"{show(node)} names no fraction: one number from above 0 to below 1", _FORMS)

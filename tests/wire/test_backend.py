@@ -153,6 +153,8 @@ def test_an_extended_query_with_binary_values(client: Client) -> None:
         ("SELECT SUM(CASE WHEN age > $1 THEN 1 ELSE 0 END) FROM visits", (oids.INT8,)),
         ("SELECT COUNT(*) FROM visits WHERE age + $1 > $2", (oids.INT8, oids.INT8)),
         ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n, $1) FROM visits", (oids.FLOAT8,)),
+        ("SELECT PERCENTILE_CONT($1) WITHIN GROUP (ORDER BY age) FROM visits", (oids.FLOAT8,)),
+        ("SELECT QUANTILE_CONT(age, $1), QUANTILE_DISC(charge, $2) FROM visits", (oids.FLOAT8, oids.FLOAT8)),
         ("SELECT DATE_TRUNC($1, visited) AS d, COUNT(*) FROM visits GROUP BY d", (oids.TEXT,)),
         ("SELECT COUNT(*) FROM visits WHERE age > $1::text::int", (oids.TEXT,)),
         ("SELECT $1", (oids.TEXT,)), ("SELECT CAST($1 AS double precision)", (oids.FLOAT8,)),
