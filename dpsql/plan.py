@@ -25,7 +25,7 @@ from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
 from dpsql.privacy.mechanisms.permute_and_flip import SPLITS, Extreme, QuantileEnd, Quantiles
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
-from dpsql.query import Call, Constant, Measure, Query, ReleaseQuery, numbers_in
+from dpsql.query import MAX_CALLS, Call, Constant, Measure, Query, ReleaseQuery, numbers_in
 from dpsql.result import Rank
 
 LN_2_64 = Fraction(4_436_142, 100_000)
@@ -36,7 +36,6 @@ MAX_DOUBLE_CELLS = 2**50
 """Index arithmetic in DOUBLE is exact to the nearest integer up to here."""
 MAX_CELLS = 2**62
 """What one row adds at most: a weight times an index or its square. It fits BIGINT, and 2^64 rows of it HUGEINT."""
-MAX_CALLS = 200
 FINEST_UNEVEN = Fraction(1, 1000)
 """By how much the sensitivity of a sum in a cube may be below the others', of which it is a whole multiple."""
 STEPS_OF_CUBE = 2**12
@@ -377,10 +376,6 @@ def counting(plan: ReleasePlan, number: NumberPlan, epsilon: Fraction) -> Releas
 
 
 def _check_size(query: ReleaseQuery) -> None:
-    if len(query.calls) > MAX_CALLS:
-        raise UnsupportedQuery(
-            f"the query has {len(query.calls)} aggregates; at most {MAX_CALLS} are allowed", hint="ask several queries"
-        )
     if len(query.intervals) > MAX_CALLS:
         raise UnsupportedQuery(f"the query has more than {MAX_CALLS} intervals", hint="ask several queries")
     if (len(query.calls) + 2 * len(query.intervals)) * query.cells > MAX_NUMBERS:

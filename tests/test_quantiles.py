@@ -383,6 +383,7 @@ def test_all_ways_to_write_a_quantile(exact: Bench) -> None:
     ("QUANTILE_CONT(v, 1e-999999999)", "names no fraction", "write MEDIAN"),
     ("QUANTILE_CONT(v, 1e-7)", "by a millionth at least", r"write MIN\(x\)"),
     ("QUANTILE_CONT(v, 0.99999999)", "by a millionth at least", r"write MAX\(x\)"),
+    (f"QUANTILE_CONT(v, {[i / 1000 for i in range(1, 300)]})", "more than 200 aggregates", "ask several queries"),
     ("QUANTILE_CONT([1, 2], 0.5)", r"\[1, 2\]", "over private rows"),
     ("QUANTILE_CONT(v, [0.1, 0.9])[1]", "lists and records of released numbers", "name each number by itself"),
     ("DP_INTERVAL_LOW(MEDIAN(v))", "the interval of MEDIAN", "OPTIONS"),

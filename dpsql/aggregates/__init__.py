@@ -64,13 +64,13 @@ def each_of(node: exp.Expr) -> list[exp.Expr] | None:
         return None
     if not all(isinstance(uncast(one), exp.Literal) for one in fractions.expressions):
         return None
-    calls = []
+    calls, one = [], node.copy()
     for fraction in fractions.expressions:
-        one = node.copy()
         place = _fractions(one)
         assert place is not None
         place.replace(fraction.copy())
         calls.append(one)
+        one = one.copy()  # not of the whole list
     return calls
 
 

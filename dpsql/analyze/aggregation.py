@@ -21,6 +21,7 @@ from dpsql.policy import Kind
 from dpsql.privacy.interval import parse_level
 from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.query import (
+    MAX_CALLS,
     MAX_RELEASES,
     AskedSelection,
     Call,
@@ -534,6 +535,8 @@ class ReleaseBuilder:
         for index, known in enumerate(self.calls):
             if known.identity == call.identity and call.epsilon in (None, known.epsilon):
                 return index
+        if len(self.calls) == MAX_CALLS:
+            raise refuse(node, f"the query has more than {MAX_CALLS} aggregates", "ask several queries")
         self.calls.append(call)
         return len(self.calls) - 1
 
