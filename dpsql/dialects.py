@@ -150,6 +150,9 @@ def annotate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> bool:
     for identifier in copy.find_all(exp.Identifier):
         identifier.set("this", identifier.this.lower())
         identifier.set("quoted", True)
+    for call in copy.find_all(exp.PercentileCont):  # of a fraction alone sqlglot finds no type in BigQuery
+        if isinstance(call.parent, exp.WithinGroup) and call.expression is None:
+            call.set("expression", call.parent.expression.expressions[0].this.copy())
     try:
         copy = qualify_tables(copy, dialect=dialect)
         copy = qualify_columns(

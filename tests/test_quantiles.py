@@ -266,11 +266,12 @@ COARSE = """  t:
 """
 
 
+COARSE_TYPES = {"w": "BIGINT", "x": "DOUBLE", "m": "DECIMAL(9,2)", "g": "INTEGER"}
+
+
 def test_intervals_allow_for_values_that_are_moved_to_a_coarse_grid() -> None:
     """Where all rows have one value, that is the exact quantile, wherever it lies between the grid's values."""
-    made = bench(
-        make_policy(COARSE), {"t": {"w": "BIGINT", "x": "DOUBLE", "m": "DECIMAL(9,2)", "g": "INTEGER"}}, ZeroNoise()
-    )
+    made = bench(make_policy(COARSE), {"t": COARSE_TYPES}, ZeroNoise())
     asked = ", ".join(
         f"{q} AS q{i}, DP_INTERVAL_LOW(q{i}), DP_INTERVAL_HIGH(q{i})"
         for i, q in enumerate(("MEDIAN(w)", "QUANTILE_DISC(w, 0.9)", "MEDIAN(x)", "MEDIAN(m)"))
@@ -431,6 +432,15 @@ def test_an_epsilon_of_its_own_stands_in_any_form(exact: Bench, filtered: str) -
     for plan in plans:
         assert [basis.epsilon for basis in plan.releases[0].bases if basis.candidates] == [F(3, 10)]
         assert plan.releases[0].bases == plans[0].releases[0].bases
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "bigquery", "spark"])
+def test_the_forms_that_hints_show_work_in_every_dialect(dialect: str) -> None:
+    made = bench(make_policy(COARSE, dialect=dialect), {"t": COARSE_TYPES}, ZeroNoise())
+    calls = "MEDIAN(w), QUANTILE_CONT(w, 0.9), PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY w)"
+    (release,) = made.session.plan(f"SELECT {calls} FROM t", epsilon=1).plan.releases
+    (basis,) = release.bases
+    assert basis.candidates is not None and basis.candidates.mechanism.names == ("1/2", "9/10")
 
 
 def test_dates_that_were_chosen_are_compared_with(exact: Bench) -> None:
