@@ -17,6 +17,7 @@ from dpsql.aggregates.aggregate import Basis
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan, alternative
 from dpsql.policy import Unit
 from dpsql.privacy.loss import PrivacyLoss
+from dpsql.privacy.mechanisms import permute_and_flip
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
 from dpsql.result import LEVEL, Rank, moment_text
@@ -167,6 +168,7 @@ def _planned(
         "bound": _bound(basis, plan.query.rows),
         **_error(number, plan),
         "rows_stored": None if rows is None else list(rows),
+        "epsilon_of_ends": [_number(plan.bases[end].epsilon) for end in number.ends],
         "alternative": None,
     }
     if other is not None and instead is not None:
@@ -321,6 +323,9 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         lines.append(
             f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon {number['epsilon']:g}"
         )
+        if number["epsilon_of_ends"]:
+            shares = ", ".join(f"{epsilon:g}" for epsilon in number["epsilon_of_ends"])
+            lines.append(f"    ends of its interval: {permute_and_flip.NAME}, epsilon {shares}")
         if number["rows_stored"]:
             lines.append(f"    {_stored_text(number)}")
         if number["alternative"] and (other := _instead_text(number)):

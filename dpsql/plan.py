@@ -22,7 +22,7 @@ from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
-from dpsql.privacy.mechanisms.permute_and_flip import SPLITS, Extreme, QuantileEnd, Quantiles
+from dpsql.privacy.mechanisms.permute_and_flip import ENDS, SPLITS, Extreme, QuantileEnd, Quantiles
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
 from dpsql.query import MAX_CALLS, Call, Constant, Measure, Query, ReleaseQuery, numbers_in
@@ -386,8 +386,8 @@ def _check_size(query: ReleaseQuery) -> None:
         )
 
 
-MAX_DRAWS = 2**28
-"""Geometrics that the choices of a release draw: some ten seconds."""
+MAX_DRAWS = 2**26
+"""Geometrics that the choices of a release draw: some seconds. As many rows may come from the engine."""
 LEAST_DRAWS = 2**9
 """A choice takes as long as so many, however few candidates it has."""
 
@@ -401,6 +401,8 @@ def _draws(candidates: Candidates) -> int:
     """Of each number, and of each sharing of a chosen cell's rows."""
     numbers = len(candidates.mechanism.names)
     shared = len(candidates.mechanism.scales) - numbers
+    if isinstance(candidates.mechanism, QuantileEnd):
+        return max(min(candidates.count, ENDS) + 1, LEAST_DRAWS)
     return numbers * max(candidates.count, LEAST_DRAWS) + shared * max(SPLITS + 1, LEAST_DRAWS)
 
 

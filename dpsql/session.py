@@ -440,6 +440,9 @@ class Session:
             plan = with_error_columns(plan, _for_all_rows(plan, errors, level), names, level)
             outer, errors = _bound(plan, bind)
         constants = {c.name: (c, bind(plan, render(total(c.tree)))) for c in plan.constants}
+        for constant in plan.constants:
+            if not constant.columns and constant.sql_type in ("DOUBLE", "BIGINT"):
+                _check_number(bind(plan, render(total(_written(constant.tree)))))
         columns = _columns(plan, outer, _visible(outer, errors), level)
         return Compiled(plan, inner, asked, outer, constants, columns, errors, statement.explain, level)
 
@@ -604,6 +607,23 @@ def internal_error(error: Exception) -> InternalError:
         f"internal error {reference}",
         hint="any charge stands; tell the operator the reference in this message",
     )
+
+
+def _written(tree: exp.Expr) -> exp.Expr:
+    """A constant's tree with its value as it was written, not cast to the type that it is taken for."""
+    tree = tree.copy()
+    for cast in list(tree.expressions[0].find_all(exp.TryCast))[:1]:
+        cast.replace(cast.this)
+    return tree
+
+
+def _check_number(value: Outer) -> None:
+    """Refuse a subquery for one value that is taken for a number and is none: nothing would compare with it."""
+    if not is_number_type(value.types[0]) and value.types[0] not in ("BOOLEAN", '"NULL"'):
+        raise UnsupportedQuery(
+            f"a subquery gives a value of the type {value.types[0]}, where a number is compared with it",
+            hint="compare with a plain aggregate, or make a number of it in the subquery",
+        )
 
 
 def _check_typed(statement: Statement) -> None:

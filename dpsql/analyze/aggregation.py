@@ -125,6 +125,8 @@ class ReleaseBuilder:
     weights: dict[int, Fraction] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(init=False)
     lateral_depth: int = 0
+    alone: set[int] = field(default_factory=set)
+    """The calls that stand by themselves somewhere, not in lists alone."""
 
     def __post_init__(self) -> None:
         self.compiler = compiler_of(self.scope.source, self.analyzer)
@@ -233,11 +235,12 @@ class ReleaseBuilder:
         if not options.quantile_intervals:
             return
         chosen = [(i, c) for i, c in enumerate(self.calls) if c.choice is not None and c.choice.fraction is not None]
-        quantiles = [i for i, call in chosen if call.sql_type not in TEMPORAL.values()]
+        asked_alone = self.alone | {call for call, _ in self.intervals if isinstance(call, int)}
+        quantiles = [i for i, call in chosen if call.sql_type not in TEMPORAL.values() and i in asked_alone]
         if not quantiles:
             raise InvalidParameter(
-                "quantile_intervals says nothing here: the SELECT has no quantile of numbers", hint="leave it out",
-                position=options.position,
+                "quantile_intervals says nothing here: the SELECT has no quantile of numbers outside of lists",
+                hint="leave it out, or ask for each quantile by itself", position=options.position,
             )  # fmt: skip
         for index in quantiles:
             asked = [level for call, level in self.intervals if call == index]
@@ -521,8 +524,12 @@ class ReleaseBuilder:
 
     def _call_column(self, node: exp.Expr) -> exp.Expr:
         if (several := aggregates.each_of(node)) is not None:
-            return func("list_value", *(self._call_column(one) for one in several))
+            return func("list_value", *(self._number_column(self._call_number(one)) for one in several))
         number = self._call_number(node)
+        self.alone.add(number)
+        return self._number_column(number)
+
+    def _number_column(self, number: int) -> exp.Expr:
         column = exp.column(number_name(number), quoted=True)
         return cast(column, "DATE") if self.calls[number].sql_type == "DATE" else column
 
