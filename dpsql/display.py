@@ -33,7 +33,7 @@ def error_note(result: Result) -> str:
 
 
 def rank_notes(result: Result) -> list[str]:
-    """`median: within about 8 rows of its rank at 95 %, …` of each column of values that were chosen."""
+    """`median: within 42 rows of its rank at 95 %, …` of each column of values that were chosen."""
     return [f"{c.name}: {c.rank.text(result.privacy.level)}" for c in result.columns if c.rank is not None]
 
 

@@ -226,7 +226,7 @@ def _error(number: NumberPlan, plan: ReleasePlan) -> dict[str, float | None]:
         "half_width_95_times_rows_and_itself": worst / 2 if way.of_root and worst is not None else None,
         "half_width_95_times_rows_and_itself_even": even / 2 if way.of_root and even is not None else None,
         "rank_half_width_95": None if rank is None else rank.half_width,
-        "rank_bound_95": None if rank is None else rank.bound,
+        "rank_half_width_95_usual": None if rank is None else rank.usual,
         "rows_beyond": None if rank is None else rank.beyond,
     }
 
@@ -370,7 +370,7 @@ def _error_text(number: dict[str, Any]) -> str:
     """The half-width of a described number; as formulas in n where it depends on the number of rows; "" if unknown."""
     if number["half_width_95"] is not None:
         return f"±{plain(number['half_width_95'])} at 95 %"
-    rank = Rank(*(number[key] for key in ("rank_half_width_95", "rank_bound_95", "rows_beyond")))
+    rank = Rank(*(number[key] for key in ("rank_half_width_95", "rank_half_width_95_usual", "rows_beyond")))
     if rank != Rank():
         return rank.text(float(LEVEL))
     worst, even = number["half_width_95_times_rows_and_itself"], number["half_width_95_times_rows_and_itself_even"]

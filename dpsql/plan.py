@@ -177,8 +177,8 @@ class ReleasePlan:
         if isinstance(mechanism, Extreme):
             return Rank(beyond=mechanism.beyond / steps)
         assert choice.fraction is not None and isinstance(mechanism, Quantiles)
-        bound = mechanism.rank_bound(choice.fraction, level, basis.candidates.count)
-        return Rank(mechanism.rank_half_width(choice.fraction, level) / steps, bound / steps)
+        half_width = mechanism.rank_half_width(choice.fraction, level, basis.candidates.count)
+        return Rank(half_width / steps, mechanism.usual_rank_half_width(choice.fraction, level) / steps)
 
     @property
     def delta(self) -> Fraction:

@@ -152,27 +152,28 @@ class Intervals:
 class Rank:
     """What is known of the rank of a value that was chosen, in rows.
 
-    half_width  how far it is from that of the quantile that was asked for, in about as many of all releases as the
-                level says, where values lie close together; None for an extreme
-    bound       the same for any data
+    half_width  how far it is at most, in `level` of all releases, from that of the quantile that was asked for,
+                whatever the data; None for an extreme
+    usual       the same where the values lie close together, about
     beyond      about how many rows lie beyond an extreme
     """
 
     half_width: float | None = None
-    bound: float | None = None
+    usual: float | None = None
     beyond: float | None = None
 
     def text(self, level: float) -> str:
-        """`within about 8 rows of its rank at 95 %, 42 rows for any data`, `about 25 rows lie beyond`."""
-        if self.half_width is None or self.bound is None:
-            return f"about {_rows(self.beyond or 0.0)} lie beyond"
+        """`within 42 rows of its rank at 95 %, about 7.8 among close values`, `about 25 rows lie beyond`."""
+        if self.half_width is None or self.usual is None:
+            return f"about {_rows(self.beyond or 0.0)} rows lie beyond"
         percent = float(Fraction(str(level)) * 100)
-        return f"within about {_rows(self.half_width)} of its rank at {percent:g} %, {_rows(self.bound)} for any data"
+        most, usual = _rows(self.half_width), _rows(self.usual)
+        return f"within {most} rows of its rank at {percent:g} %, about {usual} among close values"
 
 
 def _rows(number: float) -> str:
-    """So many rows, to two digits below a hundred."""
-    return f"{number:.2g} rows" if number < 100 else f"{number:,.0f} rows"
+    """A number of rows, to two digits below a hundred."""
+    return f"{number:.2g}" if number < 100 else f"{number:,.0f}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -515,7 +515,10 @@ def test_what_is_known_of_ranks_stands_beside_the_answer(exact: Bench) -> None:
     release = exact.session.plan("SELECT MEDIAN(v), MAX(d), QUANTILE_CONT(v, 0.9), COUNT(*) FROM t", epsilon=4).plan
     assert median == release.releases[0].rank_of(release.releases[0].numbers[0], 0.95)
     assert rank_notes(result) == [f"m: {median.text(0.95)}", f"last: {last.text(0.95)}"]
-    assert median.text(0.9).startswith("within about ") and " of its rank at 90 %, " in median.text(0.9)
+    assert median.half_width is not None and median.usual is not None and median.half_width > median.usual
+    assert median.text(0.9) == (
+        f"within {median.half_width:.2g} rows of its rank at 90 %, about {median.usual:.2g} among close values"
+    )
     assert last.text(0.9) == f"about {last.beyond:.2g} rows lie beyond"
 
 
@@ -621,8 +624,8 @@ def test_the_error_in_rank_is_within_what_is_said(epsilon: str, fractions: tuple
             for fraction, cell in zip(mechanism.fractions, mechanism.choose(counts, noise), strict=True):
                 target = float(fraction) * total
                 error = max(0.0, below[cell] - target, target - below[cell] - counts[cell])
-                inside += error <= mechanism.rank_half_width(fraction, 0.95)
-                within += error <= mechanism.rank_bound(fraction, 0.95, 512)
+                inside += error <= mechanism.usual_rank_half_width(fraction, 0.95)
+                within += error <= mechanism.rank_half_width(fraction, 0.95, 512)
         size = draws * len(fractions)
         slack = 4.75 * math.sqrt(0.95 * 0.05 / draws)  # quantiles of one draw depend on each other
         assert within / size >= 0.95 - slack

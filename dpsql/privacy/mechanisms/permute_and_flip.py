@@ -157,12 +157,12 @@ class Quantiles:
     def _scale(self, fraction: Fraction, epsilon: Fraction) -> Fraction:
         return 2 * _sensitivity(fraction) * self.bound / epsilon
 
-    def rank_half_width(self, fraction: Fraction, level: Fraction | float) -> float:
-        """How far from its rank a quantile is at most in `level` of all releases, about; in steps of the counts.
+    def usual_rank_half_width(self, fraction: Fraction, level: Fraction | float) -> float:
+        """How far from its rank a quantile is at most in `level` of all releases, about, where values lie close by;
+        in steps of the counts.
 
-        The error in rank of one choice has about the tail exp(-w / scale), scale = 2 D / (b epsilon) (PROOFS W1), where
-        values lie close together. Where its range ends at quantiles that were chosen before, their errors move it in
-        proportion. Where single values have many rows, with wide gaps between, it may be more: see `rank_bound`.
+        The error in rank of one choice then has about the tail exp(-w / scale), scale = 2 D / (b epsilon) (PROOFS W1).
+        Where its range ends at quantiles that were chosen before, their errors move it in proportion.
         """
         depth = len(self.fractions).bit_length()
         lower, upper, own = ([0.0] * depth for _ in range(3))
@@ -173,8 +173,12 @@ class Quantiles:
             lower, upper = (lower, own) if fraction < node.of else (own, upper)
         return laplace_sum_half_width(own, level)
 
-    def rank_bound(self, fraction: Fraction, level: Fraction | float, cells: int) -> float:
-        """The same for any data: a choice among m candidates misses the best by no more than scale ln(m / alpha)."""
+    def rank_half_width(self, fraction: Fraction, level: Fraction | float, cells: int) -> float:
+        """How far from its rank a quantile is at most in `level` of all releases, whatever the data.
+
+        A choice among m candidates misses the best by no more than scale ln(m / alpha) but for the probability alpha:
+        where a wide gap lies beside many rows of one value, each of its cells may be chosen instead.
+        """
         lower = upper = own = 0.0
         miss = (1 - float(level)) / (2 * len(self.fractions).bit_length() - 1)  # of each choice on the way
         for node in self._way(fraction):

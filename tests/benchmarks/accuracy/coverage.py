@@ -28,9 +28,10 @@ QUERIES = (
     "AVG(age)",
     "VARIANCE(age)",
     "STDDEV(age)",
-    "MEDIAN(income)",
     "COUNT(*), SUM(income), AVG(income), AVG(age)",
 )
+RANKED = {"MEDIAN(income)": ("income", 0.5), "MEDIAN(age)": ("age", 0.5), "QUANTILE_CONT(age, 0.9)": ("age", 0.9)}
+"""Quantiles, of which the rank is known to within so many rows: by the column and the fraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,11 @@ def _covered(
                 shares, narrower, made = _shares(fetched, exact, draws, noise)
                 for name, share, less in zip(names, shares, narrower, strict=True):
                     yield Covered(each.name, int(rows), mechanism, epsilon, query, name, share, less, made)
+            for query in RANKED if queries == QUERIES else ():
+                share, made = _ranked(measure.fetched(session, f"SELECT {query} FROM people", epsilon), query, source,
+                                      draws, noise)  # fmt: skip
+                name = f"rank of {query}"  # for any data, so more often for most: none is too wide
+                yield Covered(each.name, int(rows), mechanism, epsilon, name, name, share, 0.0, made)
 
 
 def _shares(
@@ -122,3 +128,20 @@ def _shares(
                 held[less, index] += np.count_nonzero((low + less <= value) & (value <= high - less))
     shares = held / made
     return list(shares[0]), [float(s) if w else None for s, w in zip(shares[1], whole, strict=True)], made
+
+
+def _ranked(
+    fetched: measure.Fetched, query: str, source: Path, draws: int, noise: NoiseSource | None
+) -> tuple[float, int]:
+    """How often a quantile's rank is within what is said of it, and of how many releases."""
+    column, fraction = RANKED[query]
+    values = np.sort(data.column(source, column))
+    rank = fetched.plan.rank_of(fetched.plan.numbers[0], LEVEL)
+    assert rank is not None and rank.half_width is not None
+    target, held, made = fraction * len(values), 0, 0
+    for columns in fetched.released(draws, noise, SECONDS):
+        answers = columns[number_name(0)]
+        below, through = (np.searchsorted(values, answers, side) for side in ("left", "right"))
+        held += np.count_nonzero(np.maximum(below - target, target - through) <= rank.half_width)
+        made += len(answers)
+    return held / made, made

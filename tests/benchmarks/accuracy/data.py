@@ -10,6 +10,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 
 from dpsql.engines import open_engine
 from dpsql.ledger import Ledger
@@ -71,6 +72,11 @@ def _made_up() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(1)
     income = np.clip(random.lognormal(10.63, 0.7, 10_000), 0, INC10K.income).round()
     return income, np.clip(random.normal(46.5, 14, 10_000), 0, INC10K.age).round()
+
+
+def column(path: Path, name: str) -> npt.NDArray[np.float64]:
+    """All values of a column."""
+    return np.asarray(duckdb.execute(f"SELECT {name}::DOUBLE AS v FROM read_csv('{path}')").fetchnumpy()["v"])
 
 
 def exact(path: Path, numbers: str) -> tuple[float, ...]:
