@@ -181,7 +181,39 @@ def test_a_choice_that_makes_no_sense_is_refused(make: Any) -> None:
         make()
 
 
+@pytest.mark.parametrize("dtype", [np.int64, object])
+def test_counts_near_the_end_of_64_bits_are_chosen_among_exactly(dtype: Any) -> None:
+    """Whatever the sums and products of scores need."""
+    for counts in (
+        [2**59, 2**59, 2**60 + 2, 2**59],
+        [2**62 - 1, 0, 1, 2**62 - 1],
+        [2**61] * 3,
+        [0, 2**62, 2**62 - 1, 0],
+    ):
+        total = sum(counts)
+        for fraction in (F(1, 2), F(1, 10), F(999_999, 1_000_000), F(1, 3)):
+            below = [sum(counts[:i]) for i in range(len(counts))]
+            missed = [
+                max(0, b - fraction * total, fraction * total - b - c) for b, c in zip(below, counts, strict=True)
+            ]
+            (chosen,) = Quantiles((fraction,), 1, F(1)).choose(np.array(counts, dtype=dtype), ZeroNoise())
+            assert missed[chosen] == min(missed), (counts, fraction)
+        several = Quantiles((F(1, 4), F(1, 2), F(3, 4)), 1, F(1)).choose(np.array(counts, dtype=dtype), ZeroNoise())
+        assert list(several) == sorted(several)
+        (last,) = Extreme(False, len(counts), 1, F(1)).choose(np.array(counts, dtype=dtype), ZeroNoise())
+        assert last == max(i for i, count in enumerate(counts) if count)
+
+
+def test_what_does_not_fit_is_refused_whichever_choice_it_is() -> None:
+    small = QuantileEnd(F(1, 2), True, F(1, 2), 3, 1, F(1))
+    large = QuantileEnd(F(1, 2), True, F(1, 2), 3, 2**62, F(1))
+    assert permute_and_flip.fits(small.scales) and not permute_and_flip.fits(large.scales)
+    assert not permute_and_flip.fits((*small.scales, *large.scales))
+
+
 def test_fractions_are_moved_by_less_than_a_millionth() -> None:
+    assert nearest(F(1, 10**9)) == F(1, 10**6) == 1 - nearest(1 - F(1, 10**9))
+    assert nearest(F(1, 10**6)) == F(1, 10**6) == 1 - nearest(1 - F(1, 10**6))
     random = Random(3)
     for _ in range(500):
         fraction = F(random.randrange(1, 10**9), 10**9)
