@@ -242,6 +242,8 @@ def _places() -> dict[str, np.ndarray]:
 
 
 DEVIATIONS = {"variance": (1, 1.0), "stddev_pop": (0, 0.5)}
+COVERED = {0.9: (0.89, 0.935), 0.99: (0.987, 0.996), 0.95: (0.94, 0.97)}
+"""By level: the shares of releases in which intervals of variances may hold them."""
 
 
 @pytest.mark.slow
@@ -250,9 +252,9 @@ DEVIATIONS = {"variance": (1, 1.0), "stddev_pop": (0, 0.5)}
     "basis", [Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS, Basis.MOMENTS, Basis.MOMENTS_AND_NULLS], ids=lambda b: b.name
 )
 def test_a_variance_is_covered_as_promised(basis: Basis, name: str) -> None:
-    """In 95 % of releases, from 20 rows on, whatever the values; more where few rows meet much noise.
+    """In about `level` of releases, from 20 rows on, however few rows meet however much noise.
 
-    The bounds are more than five standard errors of 10,000 releases away from 95 %, and from what half the width holds.
+    Five standard errors of 10,000 releases are allowed for; and half the width holds less.
     """
     nulls = 30 if "NULLS" in basis.name else 0
     freedom, power = DEVIATIONS[name]
@@ -265,10 +267,47 @@ def test_a_variance_is_covered_as_promised(basis: Basis, name: str) -> None:
                 noisy, law, grid, way = _released_often(
                     name, basis, 5000, indices.tolist(), Fraction(epsilon), nulls=nulls, draws=10_000
                 )
-                low, high = way.ends(noisy, law, grid, 0.95)
-                covered = float(np.mean((low <= truth) & (truth <= high)))
-                most = 0.97 if count * float(epsilon) >= 100 + 5 * nulls else 1.0
-                assert 0.94 <= covered <= most, (data, count, epsilon, covered)
+                for level, (least, most) in COVERED.items():
+                    low, high = way.ends(noisy, law, grid, level)
+                    covered = float(np.mean((low <= truth) & (truth <= high)))
+                    far = 5 * np.sqrt(level * (1 - level) / 10_000)
+                    assert least - far <= covered <= most + far, (data, count, epsilon, level, covered)
                 if count * float(epsilon) >= 100:
                     middle, half = (low + high) / 2, (high - low) / 4
                     assert np.mean(np.abs(truth - middle) <= half) < 0.94, "half the width holds less"
+
+
+def test_intervals_of_a_variance_grow_with_the_level() -> None:
+    """Each has more of what a variance can be than those of lower levels, also where draws are too few to tell more."""
+    noisy, law, grid, way = _released_often("var_pop", Basis.BERNSTEIN, 100, [30, 50] * 10, Fraction(1), draws=2000)
+    most = (100 / 2) ** 2
+    narrow = [np.clip(end, 0, most) for end in way.ends(noisy, law, grid, 0.5)]
+    for level in (0.9, 0.9999, 1 - 1e-9):
+        wide = [np.clip(end, 0, most) for end in way.ends(noisy, law, grid, level)]
+        assert np.all(wide[0] <= narrow[0] + 1e-9)
+        assert np.all(narrow[1] <= wide[1] + 1e-9)
+        assert np.mean(wide[1] - wide[0]) > np.mean(narrow[1] - narrow[0])
+        narrow = wide
+
+
+def test_an_interval_of_a_variance_that_noise_took_below_zero_stays_there() -> None:
+    """That of the deviation lies at the roots, so it holds the same variances. A single point would look certain."""
+    noisy, law, grid, way = _released_often("variance", Basis.BERNSTEIN, 10, [5] * 30, Fraction(1), draws=2000)
+    low, high = way.ends(noisy, law, grid, 0.95)
+    *_, of_root = _released_often("stddev", Basis.BERNSTEIN, 10, [5] * 30, Fraction(1), draws=2)
+    root_low, root_high = of_root.ends(noisy, law, grid, 0.95)
+    beyond = high < 0
+    assert 0.001 < np.mean(beyond) < 0.1
+    assert np.all(low < high)
+    assert np.all(low[~beyond] >= 0)
+    assert np.all(way.combine(noisy, grid)[beyond] == 0)
+    for root, end in ((root_low, low), (root_high, high)):
+        np.testing.assert_allclose(root * np.abs(root), end, atol=1e-9)
+
+
+def test_intervals_of_variances_lie_as_those_of_the_values_turned_around() -> None:
+    """The noise is symmetric, so what is known of n − Σ u is what is known of Σ u."""
+    noisy, law, grid, way = _released_often("variance", Basis.BERNSTEIN, 100, [20, 35] * 20, Fraction(1), draws=500)
+    turned = {"low": noisy["high"], "middle": noisy["middle"], "high": noisy["low"]}
+    for ends in zip(way.ends(noisy, law, grid, 0.95), way.ends(turned, law, grid, 0.95), strict=True):
+        np.testing.assert_allclose(*ends, atol=1e-6)

@@ -133,30 +133,38 @@ def places(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
     for start in range(0, len(rows), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         middle = upper[part, None].astype(np.float64) - rows[part, None] * steps
-        low, high = plausible(middle, steps, limits)
+        low, high = plausible(middle, steps, -limits, limits)
         nowhere = high < low
         ends[0].append(np.where(nowhere, 0.0, low))
         ends[1].append(np.where(nowhere, 1.0, high))
     return np.concatenate(ends[0]), np.concatenate(ends[1])
 
 
-def plausible(middle: npt.NDArray[np.float64], steps: npt.NDArray[np.float64], limits: npt.NDArray[np.float64]) -> Ends:
-    """The least and the greatest s with |middle(s)| ≤ limit(s), both linear between the steps; +∞ and −∞ for none.
+def plausible(
+    middle: npt.NDArray[np.float64],
+    steps: npt.NDArray[np.float64],
+    below: npt.NDArray[np.float64],
+    above: npt.NDArray[np.float64],
+) -> Ends:
+    """The least and the greatest s with below(s) ≤ middle(s) ≤ above(s), all linear between the steps; +∞ and −∞ for
+    none.
 
-    Each is an end of the steps, if that is such an s, or where middle(s) meets limit(s) or −limit(s). The last axis of
-    `middle` and `limits` is that of the steps.
+    Each is an end of the steps, if that is such an s, or where middle(s) meets a limit. The last axis of `middle` and
+    the limits is that of the steps.
     """
     least, greatest = np.full(middle.shape[:-1], np.inf), np.full(middle.shape[:-1], -np.inf)
-    for edge in (limits, -limits):
+    for edge in (above, below):
         gap = middle - edge
-        above = gap > 0
-        found = np.nonzero(above[..., :-1] != above[..., 1:])
+        over = gap > 0
+        found = np.nonzero(over[..., :-1] != over[..., 1:])
         row, place = found[:-1], found[-1]
         before, after = gap[found], gap[(*row, place + 1)]
         where = steps[place] + (steps[1] - steps[0]) * before / (before - after)
         np.minimum.at(least, row, where)
         np.maximum.at(greatest, row, where)
-    inside = np.abs(middle[..., [0, -1]]) <= limits[..., [0, -1]]
+    first_last = [0, -1]
+    ends = middle[..., first_last]
+    inside = (below[..., first_last] <= ends) & (ends <= above[..., first_last])
     least = np.where(inside[..., 0], steps[0], np.where(inside[..., 1], np.minimum(least, steps[-1]), least))
     greatest = np.where(inside[..., 1], steps[-1], np.where(inside[..., 0], np.maximum(greatest, steps[0]), greatest))
     return least, greatest

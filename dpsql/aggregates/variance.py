@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -25,11 +26,13 @@ from dpsql.aggregates.aggregate import (
     finer,
     one_argument,
 )
-from dpsql.aggregates.avg import in_rows, places, plausible
+from dpsql.aggregates.avg import in_rows, plausible
 from dpsql.aggregates.numbers import bernstein_double, bernstein_total, row_total
 from dpsql.aggregates.sum import bounded_number
 from dpsql.expressions import Compiler, Typed
+from dpsql.privacy.fixed_draws import fixed_draws
 
+Doubles = npt.NDArray[np.float64]
 Loads = Callable[[float, float], tuple[float, ...]]
 """(E[u], E[u²]) to the coefficients of each part's noise in Σ (u − E[u])² − n·(E[u²] − E[u]²), the count's last."""
 
@@ -71,54 +74,61 @@ def _variance(noisy: Noisy, grid: Grid, sample: bool) -> npt.NDArray[np.float64]
     return corrected * width * width
 
 
-_MEANS = np.linspace(0.0, 1.0, 33)
 _VARIANCES = np.linspace(0.0, 0.5, 9)
-_OF_MEAN = np.linspace(0.0, 1.0, 9)
-_AT_ONCE = 256
+_AT_ONCE = 4_096
 """Variances whose intervals are worked out together."""
 
 
 def _interval(sample: bool, root: bool, loads: Loads) -> Callable[[Noisy, Law, Grid, float], Ends]:
     """The ends of the variances θ that the noise makes plausible, in squares of the bounds' distance, of values u in
-    [0, 1]:
+    [0, 1]. With N, A, B the noisy number of rows, Σ u and Σ u²,
 
-        {θ : |Σ (u − μ)² − θ·(n − k), noisy| ≤ q(μ, θ) for some plausible mean μ}        (k = 1 of a sample, else 0)
+        T(μ, θ) = Σ (u − μ)² − θ·(n − k), noisy = B − 2μA + μ²N − θ·(N − k)        (k = 1 of a sample, else 0)
 
-    with the noisy N, A, B of the rows, Σ u and Σ u² put in: B − 2μA + μ²N − θ·(N − k). At the true μ and θ this is pure
-    noise, a linear combination of what was added to the parts, so it exceeds its own quantile q(μ, θ) in 1 − level of
-    all releases, whatever the data (Fieller 1954). The mean isn't known, so each one is tried that is plausible at the
-    same level (`avg.places`). By Berger and Boos (1994) θ is missed in at most 2 (1 − level) of releases. In fact it
-    is in about 1 − level, and less where n·ε is small: the sum is least at the noisy mean, where its derivative is 0,
-    so it differs from that at the true one by no more than the square of the mean's error times n, which falls with
-    n·ε, and to the side of holding more.
+    is pure noise at the true mean and variance, whatever the data: with a known mean, the θ for which T lies between
+    two quantiles of its noise would be an exact interval (Fieller 1954). The mean isn't known. So this is a generalised
+    confidence interval (Weerahandi 1993): noise of the same law is taken off N, A and B again and again, which gives
+    sums that may have been the exact ones, with their mean μ'. In some share p(θ) of the draws they have
+    Σ (u − μ')² > θ·(n − k), and the interval is
 
-    The value shown lies inside: a variance is at most 1/4, and is shown as that where the noise says more.
+        {θ : (1 − level)/2 ≤ p(θ) ≤ (1 + level)/2}.
+
+    For many rows that is Fieller's, since μ' is close to the true mean. For no more rows than the noise is worth, μ'
+    would be hardly more than noise, and is drawn only as far as their number is firm: see `_drawn_means`.
+
+    What it holds of possible variances grows with the level: the quantiles lie further out. That it holds the exact
+    number in `level` of all releases is measured, not proved. At 0.95 it is 0.94 to 0.97 for people's ages and incomes,
+    for any n·ε from 2 upward; of other data 0.915 is the least that was found, where half of few values lie at either
+    bound.
+
+    It is an interval of the number before that is clamped. What no variance can be is cut off; but where noise took
+    all of it there, so that cutting would leave a single point that looks certain, it is given as it is.
     """
 
     def interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
-        lowest, highest = places(noisy, law, grid, level)
         of_scale = replace(law, scale=Fraction(1), count_scale=law.count_scale / law.scale)
-        limits = float(law.scale) * _limits(of_scale, level, loads)
-        rows, first, second = _power_sums(noisy, grid)
-        width, most = float(grid.upper - grid.lower) ** 2, 0.5 if sample else 0.25
+        limits = _limits(of_scale, level, loads)
+        worth = float(law.scale) * _noise(of_scale, loads)[0]
+        sums = [number / worth for number in _power_sums(noisy, grid)]
+        width = float(grid.upper - grid.lower) ** 2
         ends = [np.zeros(0)], [np.zeros(0)]
-        for start in range(0, len(rows), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            means = lowest[part, None] + (highest - lowest)[part, None] * _OF_MEAN
-            n, a, b = (number[part, None] for number in (rows, first, second))
-            middle = (b - 2 * means * a + means * means * n)[..., None] - (n - sample)[..., None] * _VARIANCES
-            low, high = plausible(middle, _VARIANCES, _at(means, limits))
-            low, high = low.min(1), high.max(1)
-            nowhere = high < low
-            ends[0].append(np.where(nowhere, 0.0, np.minimum(low, 0.25)))
-            ends[1].append(np.where(nowhere, most, np.minimum(high, most)))
-        least, greatest = width * np.concatenate(ends[0]), width * np.concatenate(ends[1])
-        return (np.sqrt(least), np.sqrt(greatest)) if root else (least, greatest)
+        for start in range(0, len(sums[0]), _AT_ONCE):
+            n, a, b = (number[start : start + _AT_ONCE] for number in sums)
+            for found, end in zip(ends, _plausible_variances(n, a, b, 1 / worth, sample, limits), strict=True):
+                found.append(width * end)
+        low, high = np.concatenate(ends[0]), np.concatenate(ends[1])
+        return (_signed_root(low), _signed_root(high)) if root else (low, high)
 
     return interval
 
 
-def _power_sums(noisy: Noisy, grid: Grid) -> tuple[npt.NDArray[np.float64], ...]:
+def _signed_root(number: Doubles) -> Doubles:
+    """√x, and −√−x below 0: as an end of an interval that lies beyond what a deviation can be."""
+    found: Doubles = np.copysign(np.sqrt(np.abs(number)), number)
+    return found
+
+
+def _power_sums(noisy: Noisy, grid: Grid) -> tuple[Doubles, Doubles, Doubles]:
     """The noisy number of rows with a value, Σ u and Σ u²."""
     rows = in_rows(noisy, grid)
     if "square" in noisy:
@@ -129,25 +139,123 @@ def _power_sums(noisy: Noisy, grid: Grid) -> tuple[npt.NDArray[np.float64], ...]
     return rows, bernstein_double(noisy).astype(np.float64) / (2 * unit), noisy["high"].astype(np.float64) / unit
 
 
-@lru_cache(maxsize=64)
-def _limits(law: Law, level: float, loads: Loads) -> npt.NDArray[np.float64]:
-    """q(μ, θ): the half-width of the noise of Σ (u − μ)² − θ·n, for each of _MEANS and _VARIANCES.
+def _plausible_variances(n: Doubles, a: Doubles, b: Doubles, row: float, sample: bool, limits: Doubles) -> Ends:
+    """The ends for noisy N, A and B, counted in what the noise is worth; a row is `row` of that.
 
-    Close enough to interpolate linearly. It is that of 1 − μ too: the noise of each part is symmetric.
+    Beyond _VARIANCES limits are what they are at their ends, and there is a row at least.
     """
-    half = [
-        [_half_width(law, loads(mean, mean * mean + variance), level) for variance in _VARIANCES.tolist()]
-        for mean in _MEANS[: len(_MEANS) // 2 + 1].tolist()
-    ]
-    return np.array(half + half[-2::-1])
+    means = _means(n, a)
+    freedom = n - row if sample else n
+    middle = (b - 2 * means * a + means * means * n)[:, None] - freedom[:, None] * _VARIANCES
+    below, above = _at(limits, n, a)
+    low, high = plausible(middle, _VARIANCES, below, above)
+    most = 0.5 if sample else 0.25
+    nowhere = high < low
+    end = np.where(middle[:, 0] > above[:, 0], len(_VARIANCES) - 1, 0)[:, None]  # the one that it lies beyond
+    here, least, greatest = (np.take_along_axis(of, end, 1)[:, 0] for of in (middle, below, above))
+    slope = np.maximum(freedom, row)
+    low = np.where(nowhere, _VARIANCES[end[:, 0]] + (here - greatest) / slope, low)
+    high = np.where(nowhere, _VARIANCES[end[:, 0]] + (here - least) / slope, high)
+    return low, np.where(low < most, np.minimum(high, most), high)
 
 
-def _at(means: npt.NDArray[np.float64], limits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The limits at these means, for each of _VARIANCES, as a last axis."""
-    steps = means * (len(_MEANS) - 1)
-    below = np.minimum(steps.astype(np.int64), len(_MEANS) - 2)
-    found: npt.NDArray[np.float64] = limits[below] + (steps - below)[..., None] * (limits[below + 1] - limits[below])
+_ROWS = np.array([-5, -3, -1.5, 0, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 20, 36, 64, 128])
+"""N for which limits are worked out. Beyond them they are the same: for many rows they depend on the mean alone."""
+_MARGIN = 4.0
+"""Noise seldom takes A further than that beyond 0 or N."""
+_PLACES = np.linspace(0.0, 1.0, 25)
+"""Places of A, from −_MARGIN to N + _MARGIN, for which they are. Between all these they are about linear."""
+_SPARSE = np.array([0, 1, 2, 4, 8])
+"""Those of _VARIANCES, too."""
+_DRAWS = 2**14
+_BEYOND = 10
+"""So many of the draws lie beyond each limit. At higher levels the limits grow as those of T's noise do."""
+_LOOSE = 2.0
+"""With so many rows a drawn mean counts half. Intervals cover as they should from 1 to 2 (measured)."""
+
+
+def _means(n: Doubles, a: Doubles) -> Doubles:
+    """About a / n, but in [0, 1] and without a jump at n = 0, wherever noise took the two: T is worked out there."""
+    return np.clip((a + 0.2) / (np.maximum(n, 0.0) + 0.4), 0.0, 1.0)
+
+
+def _drawn_means(n: Doubles, a: Doubles, mean: float) -> Doubles:
+    """The means μ' of drawn sums: a / n in [0, 1], moved towards that of the noisy sums where n is small.
+
+    With few rows T hardly depends on the mean, so any is better than one that moves with the noise of A and N: taken
+    together with it, T would look much more uncertain than it is.
+    """
+    rows = np.maximum(n, 1e-9)
+    drawn: Doubles = mean + (np.clip(a / rows, 0.0, 1.0) - mean) * rows / (rows + _LOOSE)
+    return drawn
+
+
+@lru_cache(maxsize=16)
+def _noise(law: Law, loads: Loads) -> tuple[float, Doubles]:
+    """How many rows the noise of scale 1 is worth, and draws of that of N, A and B, in this unit.
+
+    It is the largest standard deviation of the noise of N, A and N − A. T's noise is that of B − 2μA + (2μ² − E[u²])·N,
+    so `loads` says what the noise of each part adds to N, A and B.
+    """
+    of_b = np.array(loads(0.0, 0.0))
+    of_n = of_b - loads(0.0, 1.0)
+    of_a = (of_b + 2 * of_n - loads(1.0, 0.0)) / 2
+    every = np.array([of_n, of_a, of_b])
+    own, count = every[:, :-1], every[:, -1:] * float(law.count_scale)
+    coefficients = np.hstack((own, *[count] * law.count_terms)) if count.any() else own
+    sums = max(law.sums, coefficients.shape[1])
+    drawn = fixed_draws(law.mechanism, [Fraction(2**20)] * sums, _DRAWS, stream=0)[: coefficients.shape[1]]
+    squares = max(float(c @ c) for c in (coefficients[0], coefficients[1], coefficients[0] - coefficients[1]))
+    worth = math.sqrt(law.mechanism.variance(law.sums) * squares)
+    return worth, coefficients @ (np.array(drawn) / 2.0**20) / worth
+
+
+def _limits(law: Law, level: float, loads: Loads) -> Doubles:
+    """The least and the greatest T that is plausible, for each of _ROWS, _PLACES, and _VARIANCES as the last axis."""
+    drawn_level = min(level, 1 - 2 * _BEYOND / _DRAWS)
+    found = _drawn_limits(law, drawn_level, loads)
+    if drawn_level == level:
+        return found
+    of_level, of_drawn = (_half_width(law, loads(0.5, 0.25), each) for each in (level, drawn_level))
+    return found * (of_level / of_drawn)
+
+
+@lru_cache(maxsize=64)
+def _drawn_limits(law: Law, level: float, loads: Loads) -> Doubles:
+    """They are quantiles of T(μ, θ) − T(μ', θ), the latter of what a draw x, y, z of the noise of N, A and B leaves of
+    these: N − x, A − y and B − z. So B cancels.
+
+    The noise is symmetric, and T of 1 − u for 1 − μ is that of u for μ: so limits at N − A are those at A.
+    """
+    x, y, z = _noise(law, loads)[1]
+    first = int((1 - level) / 2 * _DRAWS)
+    ends = [first, _DRAWS - 1 - first]
+    sparse = np.empty((len(_ROWS), len(_PLACES), 2, len(_SPARSE)))
+    half = len(_PLACES) // 2
+    for i, n in enumerate(_ROWS):
+        for j, a in enumerate(_PLACES[: half + 1] * (n + 2 * _MARGIN) - _MARGIN):
+            mean = float(_means(n, a))
+            means = _drawn_means(n - x, a - y, mean)
+            difference = z + means * (2 * (a - y) - means * (n - x)) - mean * (2 * a - mean * n)
+            for k, variance in enumerate(_VARIANCES[_SPARSE]):
+                sparse[i, j, :, k] = np.partition(difference - variance * x, ends)[ends]
+    sparse[:, half + 1 :] = sparse[:, half - 1 :: -1]
+    found: Doubles = np.apply_along_axis(lambda at: np.interp(_VARIANCES, _VARIANCES[_SPARSE], at), -1, sparse)
     return found
+
+
+def _at(limits: Doubles, n: Doubles, a: Doubles) -> tuple[Doubles, Doubles]:
+    """The lower and the upper limits at N and A, for each of _VARIANCES as the last axis."""
+    rows = np.clip(n, _ROWS[0], _ROWS[-1])
+    sums = a * (_ROWS[-1] / np.maximum(n, _ROWS[-1]))
+    i = np.clip(np.searchsorted(_ROWS, rows, side="right") - 1, 0, len(_ROWS) - 2)
+    f = ((rows - _ROWS[i]) / (_ROWS[i + 1] - _ROWS[i]))[:, None, None]
+    steps = np.clip((sums + _MARGIN) / (rows + 2 * _MARGIN), 0.0, 1.0) * (len(_PLACES) - 1)
+    j = np.minimum(steps.astype(np.int64), len(_PLACES) - 2)
+    g = (steps - j)[:, None, None]
+    found = (limits[i, j] * (1 - f) + limits[i + 1, j] * f) * (1 - g)
+    found += (limits[i, j + 1] * (1 - f) + limits[i + 1, j + 1] * f) * g
+    return found[:, 0], found[:, 1]
 
 
 def _constant(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
