@@ -24,7 +24,7 @@ from dpsql.ledger import Ledger
 from dpsql.plot import Chart, plot, roles
 from dpsql.plot.layout import MOST_BARS, MOST_POINTS, MOST_ROWS
 from dpsql.plot.roles import MOST_NUMBERS, Number, Roles
-from dpsql.result import Intervals, Privacy, Result, ResultColumn, Values
+from dpsql.result import Intervals, Privacy, Rank, Result, ResultColumn, Values
 
 EVIL = "</script></svg><script>alert('x')</script><img src=x onerror=alert(1)>&\"{{}}"
 
@@ -87,6 +87,8 @@ def texts(svg: str) -> list[str]:
 
 PERCENT = ResultColumn("percent", "DOUBLE")
 BEGIN = ResultColumn("since", "DATE")
+MEDIAN = ResultColumn("m", "DOUBLE", rank=Rank(3.0, 16.0))
+LATEST = ResultColumn("latest", "DATE", rank=Rank(beyond=12.0))
 LOW, HIGH = ResultColumn("n_low", "DOUBLE"), ResultColumn("n_high", "BIGINT")
 
 
@@ -104,12 +106,21 @@ LOW, HIGH = ResultColumn("n_low", "DOUBLE"), ResultColumn("n_high", "BIGINT")
         ((KEY, COUNT, LOW, HIGH), (0,), (Number(1, 2, 3),)),
         ((KEY, ResultColumn("n", "BIGINT"), LOW, HIGH), (0,), (Number(1, 2, 3),)),
         ((KEY, COUNT, LOW), (0,), (Number(1), Number(2))),
+        ((TEXT, MEDIAN, COUNT), (0,), (Number(1), Number(2))),
+        ((KEY, MEDIAN), (0,), (Number(1),)),
+        ((MEDIAN, MEDIAN), (), (Number(0), Number(1))),
     ],
 )
 def test_what_columns_are(
     columns: tuple[ResultColumn, ...], keys: tuple[int, ...], numbers: tuple[Number, ...]
 ) -> None:
     assert roles(columns, [has_error(column) for column in columns]) == Roles(keys, numbers)
+
+
+def test_a_chosen_date_is_no_key() -> None:
+    assert roles((TEXT, LATEST, COUNT), (False, False, True)) == Roles((0,), (Number(2),), (1,))
+    chart = plot(answer((TEXT, LATEST, COUNT), [("a", dt.date(2026, 1, 2), 1)]))
+    assert note(chart).startswith("Not drawn: latest, of type DATE.")
 
 
 def test_columns_that_have_no_plot() -> None:

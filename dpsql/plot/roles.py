@@ -43,16 +43,17 @@ def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
 
     It depends on nothing else than names and types, so it is known before anything is charged.
 
-    What isn't a number is a key; lists and the like have no place. Of numbers, those with an error are drawn, and those
-    that stand after the first of them; those before it are keys (`FLOOR(age / 10)`). Where none has an error, only the
-    first column can be such a key. `n_low` and `n_high` beside n are the ends of its interval.
+    What isn't a number is a key; lists and the like have no place, nor have chosen dates (`MAX(day)`), which tell no bars
+    apart. Of numbers, those with an error or a known rank (`MEDIAN(age)`) are drawn, and those that stand after the first
+    of them; those before it are keys (`FLOOR(age / 10)`). Where none has either, only the first column can be such a key.
+    `n_low` and `n_high` beside n are the ends of its interval.
 
     Raises NotSupportedError where there is no number, or more than `MOST_NUMBERS`.
     """
     ends = _ends(columns)
     taken = {index for pair in ends.values() for index in pair}
     numeric = [i for i, column in enumerate(columns) if is_number(column) and i not in taken]
-    known = [i for i in numeric if errors[i] or i in ends]
+    known = [i for i in numeric if errors[i] or i in ends or columns[i].rank is not None]
     if known:
         drawn = [i for i in numeric if i >= known[0]]
     else:
@@ -65,8 +66,8 @@ def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
         )
     numbers = tuple(Number(i, *ends.get(i, (None, None))) for i in drawn)
     others = [i for i in range(len(columns)) if i not in taken and i not in drawn]
-    nested = tuple(i for i in others if _NESTED.search(columns[i].type))
-    return Roles(tuple(i for i in others if i not in nested), numbers, nested)
+    neither = tuple(i for i in others if columns[i].rank is not None or _NESTED.search(columns[i].type))
+    return Roles(tuple(i for i in others if i not in neither), numbers, neither)
 
 
 def _ends(columns: Sequence[ResultColumn]) -> dict[int, tuple[int, int]]:
