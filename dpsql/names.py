@@ -91,6 +91,8 @@ def _figured(node: exp.Expr) -> tuple[str, bool]:
             return str(node.meta["word"]).lower(), True
         case exp.Anonymous():
             return node.name.lower(), True
+        case exp.PercentileCont() | exp.PercentileDisc():  # sqlglot's, of DuckDB's QUANTILE_CONT and QUANTILE_DISC
+            return type(node).sql_name().lower().replace("percentile", "quantile"), True
         case exp.Func() if not isinstance(node, (exp.Connector, exp.Binary)):
             return type(node).sql_name().lower(), True
     return "?column?", False
