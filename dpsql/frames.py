@@ -182,13 +182,19 @@ def _columns(result: Result, start: int, added: Added) -> list[_Column]:
         if added.intervals and column.intervals is not None:
             for end, found in zip(("low", "high"), column.intervals.ends, strict=True):
                 whole = "BIGINT" if found.dtype == np.int64 else "DOUBLE"
-                columns.append(_Column(f"{column.name}_{end}", whole, found[start:]))
+                columns.append(_Column(f"{column.name}_{end}", whole, _known(found[start:])))
     return columns
 
 
 def _widths(column: ResultColumn, start: int, rows: int) -> Array:
     widths = column.half_widths
-    return np.full(rows, column.half_width) if widths is None else np.array(widths[start:], dtype=np.float64)
+    return np.full(rows, column.half_width) if widths is None else _known(np.array(widths[start:], dtype=np.float64))
+
+
+def _known(errors: Array) -> Array:
+    """Errors of which NaN, where none is known, is NULL."""
+    mask = np.isnan(errors)
+    return np.ma.masked_array(np.where(mask, 0, errors), mask) if mask.any() else errors
 
 
 def _typed(name: str, type_: str, values: Array) -> Array:
