@@ -125,8 +125,6 @@ class ReleaseBuilder:
     weights: dict[int, Fraction] = field(default_factory=dict)
     aliases: dict[str, exp.Expr] = field(init=False)
     lateral_depth: int = 0
-    alone: set[int] = field(default_factory=set)
-    """The calls that stand by themselves somewhere, not in lists alone."""
 
     def __post_init__(self) -> None:
         self.compiler = compiler_of(self.scope.source, self.analyzer)
@@ -231,16 +229,21 @@ class ReleaseBuilder:
                 self.weights[number] = max(weight, self.weights.get(number, weight))
 
     def _choose_ends(self, options: ReleaseOptions) -> None:
-        """Have the ends of quantiles' intervals chosen: of the statement's level, and of those that are asked for."""
+        """Have the ends of quantiles' intervals chosen: of the statement's level, and of those that are asked for.
+
+        Only of those that stand as columns: the ends of others couldn't be seen, and would cost part of the ε.
+        """
         if not options.quantile_intervals:
             return
         chosen = [(i, c) for i, c in enumerate(self.calls) if c.choice is not None and c.choice.fraction is not None]
-        asked_alone = self.alone | {call for call, _ in self.intervals if isinstance(call, int)}
-        quantiles = [i for i, call in chosen if call.sql_type not in TEMPORAL.values() and i in asked_alone]
+        items = [unparenthesised(item.unalias()) for item in self.node.expressions]
+        columns = [item for item in items if aggregates.is_aggregate(item) and aggregates.each_of(item) is None]
+        seen = {self._call_number(item) for item in columns} | {call for call, _ in self.intervals}
+        quantiles = [i for i, call in chosen if call.sql_type not in TEMPORAL.values() and i in seen]
         if not quantiles:
             raise InvalidParameter(
-                "quantile_intervals says nothing here: the SELECT has no quantile of numbers outside of lists",
-                hint="leave it out, or ask for each quantile by itself", position=options.position,
+                "quantile_intervals says nothing here: the SELECT has no quantile of numbers as a column",
+                hint="leave it out, or ask for each quantile by itself: MEDIAN(x) AS m", position=options.position,
             )  # fmt: skip
         for index in quantiles:
             asked = [level for call, level in self.intervals if call == index]
@@ -501,6 +504,11 @@ class ReleaseBuilder:
             unnamed = {output_name(e).lower(): e for e in self.node.expressions if not isinstance(e, exp.Alias)}
             found = self.aliases.get(found.name.lower()) or unnamed.get(found.name.lower())
         found = None if found is None else unparenthesised(found)
+        if found is not None and aggregates.each_of(found) is not None:
+            raise refuse(
+                argument, f"{show(argument)} has no interval: it is a list",
+                "ask for each quantile by itself: QUANTILE_CONT(x, 0.9) AS q",
+            )  # fmt: skip
         if found is not None and aggregates.is_aggregate(found):
             return self._call_number(found)
         if found is not None and any(aggregates.is_aggregate(part) for part in found.walk()):
@@ -525,9 +533,7 @@ class ReleaseBuilder:
     def _call_column(self, node: exp.Expr) -> exp.Expr:
         if (several := aggregates.each_of(node)) is not None:
             return func("list_value", *(self._number_column(self._call_number(one)) for one in several))
-        number = self._call_number(node)
-        self.alone.add(number)
-        return self._number_column(number)
+        return self._number_column(self._call_number(node))
 
     def _number_column(self, number: int) -> exp.Expr:
         column = exp.column(number_name(number), quoted=True)
