@@ -41,7 +41,7 @@ def accepting(name: str) -> Callable[[Compiler, exp.Expr, Typed], Typed]:
 
     def accept(compiler: Compiler, node: exp.Expr, typed: Typed) -> Typed:
         if typed.kind not in TEMPORAL:
-            return bounded_number(compiler, node, typed, name)
+            return bounded_number(compiler, node, typed, name, wanted="a number or a date")
         found, value = typed.set, typed.sql.copy()
         if not found.bounds.bounded:
             raise unbounded_error(compiler, node, f"{name}({show(node)}) needs bounds")

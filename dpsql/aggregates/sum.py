@@ -31,14 +31,14 @@ def _read(node: exp.Expr) -> CallShape:
     return one_argument(node, "sum", "SUM")
 
 
-def bounded_number(compiler: Compiler, node: exp.Expr, typed: Typed, name: str) -> Typed:
+def bounded_number(compiler: Compiler, node: exp.Expr, typed: Typed, name: str, *, wanted: str = "a number") -> Typed:
     """A numeric argument with finite bounds, or a refusal that says how to give them."""
     typed = as_number(typed)
     if not typed.set.numeric:
         hint = f"count instead: COUNT({show(node)})"
         if typed.kind in (Kind.DATE, Kind.TIMESTAMP):
             hint = f"use the days since a date: {name}(DATE_DIFF('day', DATE '2020-01-01', {show(node)}))"
-        raise refuse(node, f"{name}({show(node)}) needs a number, not {typed.kind.value}", hint)
+        raise refuse(node, f"{name}({show(node)}) needs {wanted}, not {typed.kind.value}", hint)
     if not typed.set.bounds.bounded:
         raise unbounded_error(compiler, node, f"{name}({show(node)}) needs bounds")
     if typed.set.bounds.magnitude > LARGEST_BOUND:

@@ -261,7 +261,7 @@ SELECT COUNT(DISTINCT age ORDER BY age) FROM people
 --> at 22: age ORDER BY age) FROM people
 
 SELECT MIN(note) FROM people
---> 0A000 MIN(note) needs a number, not text
+--> 0A000 MIN(note) needs a number or a date, not text
 --> hint: count instead: COUNT(note)
 --> at 11: note) FROM people
 
@@ -276,7 +276,7 @@ SELECT MAX(age) OVER () FROM people
 --> at 11: age) OVER () FROM people
 
 SELECT MEDIAN(note) FROM people
---> 0A000 MEDIAN(note) needs a number, not text
+--> 0A000 MEDIAN(note) needs a number or a date, not text
 --> hint: count instead: COUNT(note)
 --> at 14: note) FROM people
 
@@ -321,7 +321,7 @@ SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age, income) FROM people
 --> at 7: PERCENTILE_CONT(0.5) WITHIN GR
 
 SELECT PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY note) FROM people
---> 0A000 QUANTILE_DISC(note) needs a number, not text
+--> 0A000 QUANTILE_DISC(note) needs a number or a date, not text
 --> hint: count instead: COUNT(note)
 --> at 51: note) FROM people
 
