@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from dpsql.display import cells, has_error, is_number
+from dpsql.display import cells, has_error, is_number, rank_notes
 from dpsql.result import Result
 
 SHOWN = 50
@@ -32,6 +32,7 @@ def _notes(result: Result, cost: str) -> Iterable[str]:
     yield cost
     if any(map(has_error, result.columns)):
         yield f"each exact number lies within its ± in {result.privacy.level * 100:g} % of all answers"
+    yield from rank_notes(result)
 
 
 def _line(tag: str, texts: Iterable[str], right: list[bool]) -> str:

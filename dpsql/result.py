@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import islice
@@ -152,6 +152,8 @@ class Intervals:
 class Rank:
     """What is known of the rank of a value that was chosen, in rows.
 
+    Of a list of quantiles it holds for each of them.
+
     half_width  how far it is at most, in `level` of all releases, from that of the quantile that was asked for,
                 whatever the data; None for an extreme
     usual       the same where the values lie close together, about
@@ -169,6 +171,17 @@ class Rank:
         percent = float(Fraction(str(level)) * 100)
         most, usual = _rows(self.half_width), _rows(self.usual)
         return f"within {most} rows of its rank at {percent:g} %, about {usual} among close values"
+
+
+def largest(ranks: Iterable[Rank | None]) -> Rank | None:
+    """What holds for each of several quantiles; None where it isn't known of one of them."""
+    half_widths, usual = [], []
+    for rank in ranks:
+        if rank is None or rank.half_width is None or rank.usual is None:
+            return None
+        half_widths.append(rank.half_width)
+        usual.append(rank.usual)
+    return Rank(max(half_widths), max(usual))
 
 
 def _rows(number: float) -> str:

@@ -45,10 +45,23 @@ from dpsql.query import (
     release_name,
 )
 from dpsql.release import NoisyRows, release
-from dpsql.result import LEVEL, Array, Ends, Intervals, Privacy, Rank, Result, ResultColumn, Values, is_number_type
+from dpsql.result import (
+    LEVEL,
+    Array,
+    Ends,
+    Intervals,
+    Privacy,
+    Rank,
+    Result,
+    ResultColumn,
+    Values,
+    is_number_type,
+    largest,
+)
 from dpsql.rewrite.inner import Inner, inner_queries
 from dpsql.rewrite.outer import (
     Errors,
+    direct_lists,
     direct_numbers,
     plain_columns,
     render,
@@ -738,6 +751,8 @@ def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[R
             if planned.way.half_width is not None:
                 grid = release_plan.bases[planned.basis].grid
                 widths[position] = planned.way.half_width(release_plan.law(planned), grid, float(level))
+        for position, numbers in direct_lists(plan.outer):
+            ranks[position] = largest(release_plan.rank_of(release_plan.numbers[n], level) for n in numbers)
     named = zip(outer.names[:visible], outer.types[:visible], strict=True)
     return tuple(ResultColumn(n, t, widths.get(i), None, ranks.get(i)) for i, (n, t) in enumerate(named))
 

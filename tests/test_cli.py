@@ -412,6 +412,17 @@ def test_explain_epsilons(config: str, capsys: pytest.CaptureFixture[str]) -> No
     assert refused["refused"] and refused["queries_left"] == 0
 
 
+def test_explain_epsilons_of_quantiles(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT MEDIAN(age), MAX(age) FROM people"
+    assert main(["explain", config, sql, "--epsilons", "1"]) == 0
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[3:-1]]
+    assert re.fullmatch(r"[\d.]+ in rank", rows[0][3]) and re.fullmatch(r"\d+ beyond", rows[1][3])
+    assert main(["explain", config, sql, "--epsilons", "1", "--format", "json"]) == 0
+    median, greatest = json.loads(capsys.readouterr().out)
+    assert median["rank_half_width_95"] > 0 and median["rows_beyond"] is None
+    assert greatest["rank_half_width_95"] is None and greatest["rows_beyond"] > 0
+
+
 @pytest.mark.parametrize(
     ("sql", "epsilons", "code"),
     [

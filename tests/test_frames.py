@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 import re
 import subprocess
 import sys
@@ -625,6 +626,24 @@ def test_html_of_noisy_numbers() -> None:
         ["1,250 ± 3", "47,983,308 ± 343", "12.346 ± 0.035", "2 ± 0"],
         ["NULL", "0 ± 343", "5", "NULL"],
     ]
+
+
+def test_html_says_what_is_known_of_ranks(cursor: dpsql.Cursor) -> None:
+    html = cursor.execute("SELECT MEDIAN(age) AS m FROM people")._repr_html_() or ""
+    (rank,) = cursor.privacy.ranks if cursor.privacy is not None else ()
+    assert rank is not None and html.endswith(f"; m: {rank.text(0.95)}</p>\n")
+
+
+def test_errors_that_are_not_known_are_null() -> None:
+    column = ResultColumn("r", "DOUBLE", None, intervals((1.0, -math.inf), (0.5, math.nan)))
+    result = Result((column,), Values([(1.0,), (-math.inf,)]), Privacy("a", Fraction(1), Fraction(1), None))
+    added = frames.Added(half_widths=True, intervals=True)
+    table = frames.arrow_table(result, 0, added)
+    assert [table.column(f"r_{what}").to_pylist() for what in ("half_width", "low", "high")] == [
+        [0.5, None], [0.5, None], [1.25, None]
+    ]  # fmt: skip
+    assert frames.polars_frame(result, 0, added)["r_low"].null_count() == 1
+    assert frames.pandas_frame(result, 0, added)["r_low"].isna().tolist() == [False, True]
 
 
 def test_html_of_values_without_noise(cursor: dpsql.Cursor) -> None:

@@ -121,6 +121,7 @@ def test_a_chosen_date_is_no_key() -> None:
     assert roles((TEXT, LATEST, COUNT), (False, False, True)) == Roles((0,), (Number(2),), (1,))
     chart = plot(answer((TEXT, LATEST, COUNT), [("a", dt.date(2026, 1, 2), 1)]))
     assert note(chart).startswith("Not drawn: latest, of type DATE.")
+    assert "latest: about 12 rows lie beyond. Charged" in note(chart)
 
 
 def test_columns_that_have_no_plot() -> None:

@@ -554,6 +554,38 @@ def test_what_is_known_of_ranks_stands_beside_the_answer(exact: Bench) -> None:
     assert last.text(0.9) == f"about {last.beyond:.2g} rows lie beyond"
 
 
+def test_the_rank_of_a_list_is_the_largest_of_its_quantiles(exact: Bench) -> None:
+    for column in ("v", "d"):
+        calls = ", ".join(f"QUANTILE_CONT({column}, {q})" for q in (0.1, 0.5, 0.8))
+        result = exact.ask(f"SELECT {calls}, QUANTILE_CONT({column}, [0.1, 0.5, 0.8]) FROM t", 4)
+        *each, together = (column.rank for column in result.columns)
+        assert together is not None
+        assert together.half_width == max(rank.half_width or 0.0 for rank in each if rank is not None)
+        assert together.usual == max(rank.usual or 0.0 for rank in each if rank is not None)
+
+
+def test_quantiles_have_the_names_that_they_are_written_with(exact: Bench) -> None:
+    calls = (
+        "QUANTILE_CONT(v, 0.9), QUANTILE_DISC(v, 0.9), QUANTILE_CONT(v, [0.9]), "
+        "QUANTILE_CONT(v, 0.9) FILTER (WHERE v > 0), "
+        "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY v), PERCENTILE_DISC(v, 0.9), QUANTILE(v, 0.9), MEDIAN(v)"
+    )
+    assert [column.name for column in exact.ask(f"SELECT {calls} FROM t").columns] == [
+        "quantile_cont", "quantile_disc", "quantile_cont", "quantile_cont",
+        "percentile_cont", "percentile_disc", "quantile", "median",
+    ]  # fmt: skip
+
+
+def test_no_ends_are_chosen_for_arithmetic_which_shows_none(exact: Bench) -> None:
+    options = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true)"
+    with pytest.raises(DatabaseError, match="no quantile of numbers as a column"):
+        exact.session.plan(f"{options} MEDIAN(v) / 12 FROM t", epsilon=1)
+    plan = exact.session.plan(f"{options} MEDIAN(v) / 12, MEDIAN(x) FROM t", epsilon=1).plan
+    assert len(plan.releases[0].blocks) == 4
+    with pytest.raises(UnsupportedQuery, match="q has no interval: it is a list"):
+        exact.session.plan("SELECT QUANTILE_CONT(v, [0.1, 0.9]) AS q, DP_INTERVAL_LOW(q) FROM t", epsilon=1)
+
+
 # ---------------------------------------------------------------------------------------------- candidates
 
 

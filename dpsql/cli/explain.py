@@ -24,6 +24,7 @@ from dpsql.table import Head, Style, table
 class Choice:
     """One noisy number at one ε; a mean's half-width is known up to the number of rows n, and shown as c/n.
 
+    Of a quantile that of its rank is, in rows; of MIN and MAX about how many rows lie beyond.
     `refused` says why there is none; `queries` None: no limit.
     """
 
@@ -32,6 +33,8 @@ class Choice:
     scales: tuple[float, ...] = ()
     half_width: float | None = None
     half_width_times_rows: float | None = None
+    rank_half_width: float | None = None
+    rows_beyond: float | None = None
     is_count: bool = False
     queries: int | None = None
     refused: str | None = None
@@ -96,6 +99,8 @@ def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -
             tuple(dict.fromkeys(float(part["scale"]) for part in number["parts"])),
             number["half_width_95"],
             number["half_width_95_times_rows"],
+            number["rank_half_width_95"],
+            number["rows_beyond"],
             number["call"].upper().startswith("COUNT("),
             queries,
         )
@@ -138,6 +143,10 @@ def _row(choice: Choice) -> list[str]:
 def _width(choice: Choice) -> str:
     if choice.half_width is not None:
         return short(math.ceil(choice.half_width) if choice.is_count else choice.half_width)
+    if choice.rank_half_width is not None:
+        return f"{short(choice.rank_half_width)} in rank"
+    if choice.rows_beyond is not None:
+        return f"{short(choice.rows_beyond)} beyond"
     return "" if choice.half_width_times_rows is None else f"{short(choice.half_width_times_rows)}/n"
 
 
@@ -149,6 +158,8 @@ def _json(choices: list[Choice]) -> str:
             "scales": list(choice.scales),
             "half_width_95": choice.half_width,
             "half_width_95_times_rows": choice.half_width_times_rows,
+            "rank_half_width_95": choice.rank_half_width,
+            "rows_beyond": choice.rows_beyond,
             "queries_left": 0 if choice.refused else choice.queries,
             "refused": choice.refused,
         }

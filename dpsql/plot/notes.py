@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dpsql.display import charged_text, has_error
+from dpsql.display import charged_text, has_error, rank_notes
 from dpsql.plot.roles import Roles
 from dpsql.result import Result
 
@@ -28,6 +28,8 @@ def notes(result: Result, roles: Roles) -> Iterator[str]:
         if number.low is not None and number.high is not None:
             low, high = columns[number.low].name, columns[number.high].name
             yield f"The interval of {columns[number.index].name} is that from {low} to {high}."
+    for note in rank_notes(result):
+        yield f"{note}."
     cost = cost_note(result)
     yield f"{cost[0].upper()}{cost[1:]}."
     if privacy.threshold is not None:

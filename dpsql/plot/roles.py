@@ -43,10 +43,10 @@ def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
 
     It depends on nothing else than names and types, so it is known before anything is charged.
 
-    What isn't a number is a key; lists and the like have no place, nor have chosen dates (`MAX(day)`), which tell no bars
-    apart. Of numbers, those with an error or a known rank (`MEDIAN(age)`) are drawn, and those that stand after the first
-    of them; those before it are keys (`FLOOR(age / 10)`). Where none has either, only the first column can be such a key.
-    `n_low` and `n_high` beside n are the ends of its interval.
+    What isn't a number is a key; lists and the like have no place, nor have chosen dates (`MAX(day)`), which tell no
+    bars apart. Of numbers, those with an error or a known rank (`MEDIAN(age)`) are drawn, as are those that stand after
+    the first of them; those before it are keys (`FLOOR(age / 10)`). Where none has either, only the first column can be
+    such a key. `n_low` and `n_high` beside n are the ends of its interval.
 
     Raises NotSupportedError where there is no number, or more than `MOST_NUMBERS`.
     """

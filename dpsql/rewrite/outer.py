@@ -345,9 +345,19 @@ def plain_columns(root: exp.Expr) -> tuple[str, ...] | None:
 def direct_numbers(root: exp.Expr) -> tuple[tuple[int, int], ...]:
     """(position, number) of each result column that is a released number as it stands, or a date."""
     trees = [unparenthesised(item.unalias()) for item in root.args.get("expressions") or []]
-    trees = [tree.this if isinstance(tree, exp.Cast) and tree.is_type("date") else tree for tree in trees]
     return tuple((i, numbers_in(tree)[0]) for i, tree in enumerate(trees) if _is_number(tree))
 
 
+def direct_lists(root: exp.Expr) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """(position, numbers) of each result column that is a list of released numbers, or dates, as they stand."""
+    trees = [unparenthesised(item.unalias()) for item in root.args.get("expressions") or []]
+    return tuple(
+        (i, tuple(numbers_in(one)[0] for one in tree.expressions))
+        for i, tree in enumerate(trees)
+        if isinstance(tree, exp.Anonymous) and tree.name == "list_value" and all(map(_is_number, tree.expressions))
+    )
+
+
 def _is_number(tree: exp.Expr) -> bool:
+    tree = tree.this if isinstance(tree, exp.Cast) and tree.is_type("date") else tree
     return isinstance(tree, exp.Column) and bool(numbers_in(tree))
