@@ -92,6 +92,13 @@ def test_the_ends_of_an_interval(made: Bench, sql: str, rows: list) -> None:
     assert all(column.type in ("BIGINT", "HUGEINT", "INTEGER", "INT128") for column in answer.columns)
 
 
+def test_an_earlier_alias_stands_for_what_it_names(made: Bench) -> None:
+    ends = "DP_INTERVAL_LOW(e), DP_INTERVAL_HIGH(e)"
+    (written,) = made.ask(f"SELECT COUNT(*) * 2 + 1 AS e, {ends} FROM t", 1).rows
+    ((_, _, *named),) = made.ask(f"SELECT COUNT(*) AS total, total * 2 AS twice, twice + 1 AS e, {ends} FROM t", 1).rows
+    assert tuple(named) == written and written[1] < written[0] < written[2]
+
+
 def test_a_mean_lies_in_its_interval_and_this_in_the_bounds(made: Bench) -> None:
     ((mean, low, high, narrow),) = made.ask(
         "SELECT AVG(x) AS m, DP_INTERVAL_LOW(m), DP_INTERVAL_HIGH(m), DP_INTERVAL_LOW(m, 0.5) FROM t", 50
@@ -135,6 +142,11 @@ def test_they_cost_nothing_and_add_no_noise(made: Bench) -> None:
         ("SELECT COUNT(*) AS c FROM t WHERE DP_INTERVAL_LOW(c) > 3", "DP_INTERVAL_LOW"),
         ("SELECT SUM(DP_INTERVAL_LOW(n)) AS c FROM t", "DP_INTERVAL_LOW"),
         ("SELECT DP_INTERVAL_LOW(1)", "aggregates no private table"),
+        (
+            "SELECT k, COUNT(*) AS total, SUM(total) OVER () AS w, w + 1 AS r, DP_INTERVAL_LOW(r) FROM t GROUP BY k",
+            "a window function is part",
+        ),
+        ("SELECT k AS key, COUNT(*), key + 1 AS r, DP_INTERVAL_LOW(r) FROM t GROUP BY k", "r is not an aggregate"),
     ],
 )
 def test_what_has_no_interval_is_refused(made: Bench, sql: str, named: str) -> None:

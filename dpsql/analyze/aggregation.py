@@ -511,15 +511,10 @@ class ReleaseBuilder:
             )  # fmt: skip
         if found is not None and aggregates.is_aggregate(found):
             return self._call_number(found)
-        if found is not None and any(aggregates.is_aggregate(part) for part in found.walk()):
-            for part in found.walk():
-                if isinstance(part, (exp.Query, exp.Window)):
-                    what = "a window function" if isinstance(part, exp.Window) else "a subquery"
-                    raise refuse(
-                        argument, f"{show(argument)} has no interval: {what} is part of it",
-                        "ask for the interval of arithmetic on this SELECT's aggregates: SUM(x) / COUNT(*)",
-                    )  # fmt: skip
+        if found is not None and any(map(self._has_number, found.walk())):
+            _check_arithmetic(found, argument)
             tree = unparenthesised(self._released(found, aliases=False))
+            _check_arithmetic(tree, argument)  # earlier aliases stand in it as what they name
             if numbers_in(tree):
                 tree.meta["asked"] = argument
                 return tree
@@ -527,6 +522,10 @@ class ReleaseBuilder:
         known = [name for name in known if name]
         hint = f"write {node.name}({known[0]})" if known else f"SELECT COUNT(*) AS n, {node.name}(n) FROM …"
         raise refuse(argument, f"{show(argument)} is not an aggregate of this SELECT, nor arithmetic on some", hint)
+
+    def _has_number(self, part: exp.Expr) -> bool:
+        """Whether part of an expression is an aggregate, or an earlier alias, which may stand for one."""
+        return aggregates.is_aggregate(part) or (isinstance(part, exp.Column) and self._lateral_alias(part) is not None)
 
     # -------------------------------------------------------------------- aggregate calls
 
@@ -597,6 +596,17 @@ class ReleaseBuilder:
         kind = result_type(shape.choice, compiler.value(resolved))
         choice = replace(shape.choice, even=kind in TEMPORAL.values())
         return Call(shape.aggregate, measure, Shown(node), choice=choice, chosen_type=kind)
+
+
+def _check_arithmetic(tree: exp.Expr, argument: exp.Expr) -> None:
+    """Refuse the interval of what depends on other rows."""
+    for part in tree.walk():
+        if isinstance(part, (exp.Query, exp.Window)):
+            what = "a window function" if isinstance(part, exp.Window) else "a subquery"
+            raise refuse(
+                argument, f"{show(argument)} has no interval: {what} is part of it",
+                "ask for the interval of arithmetic on this SELECT's aggregates: SUM(x) / COUNT(*)",
+            )  # fmt: skip
 
 
 def _check_public(options: ReleaseOptions) -> None:
