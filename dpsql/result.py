@@ -167,10 +167,12 @@ class Rank:
     def text(self, level: float) -> str:
         """`within 42 rows of its rank at 95 %, about 7.8 among close values`, `about 25 rows lie beyond`."""
         if self.half_width is None or self.usual is None:
-            return f"about {_rows(self.beyond or 0.0)} rows lie beyond"
+            beyond = _rows(self.beyond or 0.0)
+            return "about 1 row lies beyond" if beyond == "1" else f"about {beyond} rows lie beyond"
         percent = float(Fraction(str(level)) * 100)
         most, usual = _rows(self.half_width), _rows(self.usual)
-        return f"within {most} rows of its rank at {percent:g} %, about {usual} among close values"
+        rows = "row" if most == "1" else "rows"
+        return f"within {most} {rows} of its rank at {percent:g} %, about {usual} among close values"
 
 
 def largest(ranks: Iterable[Rank | None]) -> Rank | None:

@@ -19,6 +19,7 @@ from dpsql.errors import DatabaseError, UnsupportedQuery
 from dpsql.privacy.mechanisms import permute_and_flip
 from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, choose, nearest
 from dpsql.privacy.noise import SystemNoise
+from dpsql.result import Rank
 from tests.chisquare import chi_square
 from tests.harness import Bench, ZeroNoise, bench, make_policy
 from tests.seeded import SeededBytes
@@ -552,6 +553,11 @@ def test_what_is_known_of_ranks_stands_beside_the_answer(exact: Bench) -> None:
         f"within {median.half_width:.2g} rows of its rank at 90 %, about {median.usual:.2g} among close values"
     )
     assert last.text(0.9) == f"about {last.beyond:.2g} rows lie beyond"
+
+
+def test_one_row_is_no_rows() -> None:
+    assert Rank(beyond=1.04).text(0.95) == "about 1 row lies beyond"
+    assert Rank(1.0, 0.5).text(0.95) == "within 1 row of its rank at 95 %, about 0.5 among close values"
 
 
 def test_the_rank_of_a_list_is_the_largest_of_its_quantiles(exact: Bench) -> None:
