@@ -175,10 +175,14 @@ def bench(
     return Bench(policy, made, OpenSession(policy, made, ledger, noise), ledger, noise)  # type: ignore[arg-type]
 
 
+_PROFILE = settings.default
+NIGHTLY = _PROFILE is not None and not _PROFILE.derandomize
+"""Whether tests try what is new in every run, and more of it than CI has time for."""
+
+
 def examples(number: int) -> settings:
     """So many examples in CI; as many as the profile says under another one."""
-    profile = settings.default
-    return settings(max_examples=number if profile is None or profile.derandomize else profile.max_examples)
+    return settings(max_examples=_PROFILE.max_examples if NIGHTLY and _PROFILE else number)
 
 
 def intervals(values: Sequence[float], half_widths: Sequence[float]) -> Intervals:

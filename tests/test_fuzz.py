@@ -10,14 +10,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpsql.audit.statements import Statements
 from dpsql.cli import main
 from dpsql.errors import Error, InternalError
 from tests import cases, grammar, growth, people, released_grammar
-from tests.harness import Bench, MemoryEngine, ZeroNoise, examples
+from tests.harness import NIGHTLY, Bench, MemoryEngine, ZeroNoise, examples
 from tests.test_golden import DIRECTORY as GOLDEN
 from tests.test_refused import DIRECTORY as REFUSED
 
@@ -300,9 +300,8 @@ def test_bombs_go_off_quickly_and_harmlessly(dialect: str) -> None:
 
     All of them in DuckDB's dialect, and half of them in one other; all in all of them at night.
     """
-    nightly = not (settings.default and settings.default.derandomize)
     texts = [*BOMBS, *FINE]
-    if dialect in OTHERS and not nightly:
+    if dialect in OTHERS and not NIGHTLY:
         texts = texts[OTHERS.index(dialect) :: 2 * len(OTHERS)]
     found, megabytes = growth.besieged(dialect, texts)
     slow = [sql[:60] for sql, done in zip(texts, found, strict=True) if done.seconds > SECONDS]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
 
 from dpsql.parse import MAX_CHARACTERS
 from tests.growth import DIALECTS, FAMILIES, Work, besieged, made, of_length, work
-from tests.harness import Bench
+from tests.harness import NIGHTLY, Bench
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +18,6 @@ BOUNDED = {"CTEs in turn": (8_000_000, 64), "CTEs that double": (8_000_000, 8), 
 """Families whose work does grow faster, as each part repeats those before it: what is too large is refused, after so
 many calls at most (a million is half a second, without counting). And the number to try where there is little time.
 """
-NIGHTLY = not (settings.default and settings.default.derandomize)
 SHARE = 1 if NIGHTLY else 64
 """Which part of the longest text that is read is the longest here."""
 LONGER = {"IN doubles": 4}

@@ -43,6 +43,7 @@ from dpsql.ledger.store import Store
 from dpsql.policy import Budget, Limit, Period
 from dpsql.privacy.loss import PrivacyLoss
 from tests import fire
+from tests.harness import NIGHTLY
 from tests.processes import Forked
 
 NOW = dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC)  # a Wednesday
@@ -1133,9 +1134,8 @@ def test_what_a_killed_process_leaves(charged: Path, point: str, when: str) -> N
 @pytest.mark.parametrize("name", fire.scenarios(1))
 def test_under_fire(name: str) -> None:
     """The scenarios of `python -m tests.fire`; those that turn on chance longer at night, and never the same."""
-    nightly = not (settings.default and settings.default.derandomize)
-    seed = Random().getrandbits(32) if nightly else 1
-    outcome = fire.scenarios(100 if nightly else 2, seed)[name]()
+    seed = Random().getrandbits(32) if NIGHTLY else 1
+    outcome = fire.scenarios(100 if NIGHTLY else 2, seed)[name]()
     assert not outcome.faults, f"seed {seed}: {outcome}"
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import settings
 
 from dpsql.errors import Error, InternalError
 from dpsql.rewrite.outer import FUNCTIONS
 from tests import cases
-from tests.harness import Bench, DataTouched, ForbiddenEngine, ZeroNoise, bench, make_policy
+from tests.harness import NIGHTLY, Bench, DataTouched, ForbiddenEngine, ZeroNoise, bench, make_policy
 
 DIRECTORY = Path(__file__).parent / "refused"
 TABLES = """  people:
@@ -130,7 +129,7 @@ MEANT = {"coalesce", "today", "current_date", "to_binary"}
 ARGUMENTS = ("", "age", "income", "note", "day", "age, 2", "note, 'x'", "income, 2", "'day', day", "'day', day, day",
              "note, 1, 2", "age, age", "note, 'x', 'y'", "vip, 1, 2")  # fmt: skip
 NOISY_ARGUMENTS = ("", "a", "'x', a", "'x', 'y', a", "a, 2", "'x'", "DATE '2020-01-01'")
-if settings.default and settings.default.derandomize:  # by day fewer, though from none to three in a call
+if not NIGHTLY:  # by day fewer, though from none to three in a call
     ARGUMENTS_TRIED, NOISY_ARGUMENTS_TRIED = ARGUMENTS[::2], NOISY_ARGUMENTS[:4]
 else:
     ARGUMENTS_TRIED, NOISY_ARGUMENTS_TRIED = ARGUMENTS, NOISY_ARGUMENTS
