@@ -167,7 +167,7 @@ VICTIMS = {
 
 @pytest.mark.parametrize(("bounds", "type_"), list(itertools.product(BOUNDS, TYPES)))
 def test_no_value_moves_a_release_by_more_than_it_is_charged(bounds: tuple[int, int], type_: str) -> None:
-    """Each joins those before it: sums move alike whoever was there, but for DISTINCT, where many are moved to one bound."""
+    """Each joins those before it. Sums move alike whoever was there, but for DISTINCT: many are moved to one bound."""
     policy = make_policy(
         f"  t:\n    source: t.parquet\n    unit: row\n    columns:\n"
         f"      v: {{type: {type_}, bounds: [{bounds[0]}, {bounds[1]}], nullable: true}}\n"
