@@ -133,7 +133,7 @@ class Pair:
     sql: str
     more: dict[str, str]
     samples: Samples = GROUPS
-    statements: int = 20
+    statements: int = 16
     """In CI, on each side."""
     epsilon: int = 1
     delta: float = 0.0
@@ -215,27 +215,28 @@ PAIRS = {
 
 
 @cache
-def _place() -> tuple[Path, Policy, dict[str, str]]:
-    """A folder for the data of one database at a time, its policy, and which rows are in each table's file now."""
+def _place() -> tuple[Path, Policy, dict[str, str], duckdb.DuckDBPyConnection]:
+    """A folder for the data of one database at a time, its policy, which rows are in each table's file now, and what
+    writes them.
+    """
     folder = Path(tempfile.mkdtemp(prefix="dpsql-test-"))
     for name in TABLES:
         (folder / f"{name}.parquet").touch()
     (folder / "policy.yaml").write_text(POLICY)
-    return folder, load(folder / "policy.yaml"), {}
+    return folder, load(folder / "policy.yaml"), {}, duckdb.connect(config={"threads": 1})
 
 
 @contextmanager
 def connected(folder: Path, pair: Pair, with_victims: bool, seed: int) -> Iterator[dbapi.Connection]:
     """A connection to one of a pair's databases, with a ledger of its own. One at a time: they share their files."""
     folder.mkdir()
-    place, policy, written = _place()
-    with duckdb.connect() as maker:
-        for name, rows in TABLES.items():
-            parts = [rows, *(more[name] for more in (pair.base, pair.more if with_victims else {}) if name in more)]
-            query = " UNION ALL BY NAME ".join(parts)
-            if written.get(name) != query:
-                maker.execute(f"COPY ({query}) TO '{place}/{name}.parquet'")
-                written[name] = query
+    place, policy, written, maker = _place()
+    for name, rows in TABLES.items():
+        parts = [rows, *(more[name] for more in (pair.base, pair.more if with_victims else {}) if name in more)]
+        query = " UNION ALL BY NAME ".join(parts)
+        if written.get(name) != query:
+            maker.execute(f"COPY ({query}) TO '{place}/{name}.parquet'")
+            written[name] = query
     limit = Limit(epsilon=Fraction(10**12), delta=Fraction(10**6))  # more than a policy may grant
     budget, privacy = policy.budget, policy.privacy
     policy = dataclasses.replace(
@@ -469,6 +470,6 @@ def private_keys_are_selected_by_exact_counts(patch: pytest.MonkeyPatch) -> None
 def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     pair, plant = FAULTS[name]
     plant(monkeypatch)
-    found = verdict(tmp_path, PAIRS[pair], 1, 20)
+    found = verdict(tmp_path, PAIRS[pair], 1, 16)
     print(f"{name}: loss at least {found.loss:.3f} of {PAIRS[pair].epsilon} by {found.event}")
     assert found.exceeds(PAIRS[pair].epsilon), found
