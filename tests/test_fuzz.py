@@ -62,7 +62,7 @@ WORDS = st.lists(st.sampled_from(_WORDS.split()), max_size=25).map(" ".join)
 @example(text="SELECT '\\", dialect="bigquery")
 @example(text="\ud800", dialect="duckdb")
 @example(text="SELECT COUNT(*) FROM t WHERE note = '\ud800'", dialect="duckdb")
-@examples(600)
+@examples(400)
 def test_any_text_is_refused_or_compiled(forbidden: dict[str, Bench], text: str, dialect: str) -> None:
     compile_any(forbidden[dialect], text)
 
@@ -125,14 +125,14 @@ def mutated(random: Random, sql: str) -> str:
 
 @pytest.mark.slow
 @given(random=grammar.randoms, dialect=DIALECTS)
-@examples(300)
+@examples(200)
 def test_mutated_statements_are_refused_or_compiled(forbidden: dict[str, Bench], random: Random, dialect: str) -> None:
     compile_any(forbidden[dialect], mutated(random, written(random)))
 
 
 @pytest.mark.slow
 @given(random=grammar.randoms)
-@examples(150)
+@examples(100)
 def test_whatever_is_accepted_answers_over_extreme_rows(made: Bench, random: Random) -> None:
     """Also mutants: if it compiles, neither engine raises, whatever the rows hold."""
     sql = grammar.statement(random).sql()
@@ -144,7 +144,7 @@ def test_whatever_is_accepted_answers_over_extreme_rows(made: Bench, random: Ran
 
 @pytest.mark.slow
 @given(random=grammar.randoms)
-@examples(100)
+@examples(70)
 def test_whatever_is_accepted_answers_over_extreme_units(made: Bench, random: Random) -> None:
     sql = of_people(random)
     sql = mutated(random, sql) if random.random() < 0.5 else sql
@@ -201,7 +201,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(data=b"\xef\xbb\xbfSELECT COUNT(*) FROM t", from_file=True)
 @example(data=b"x" * 500_000, from_file=False)
 @example(data=b"SELECT COUNT(*) FROM t WHERE note = '" + "\U0001f600".encode() * 99_000 + b"'", from_file=True)
-@examples(60)
+@examples(40)
 def test_any_bytes_from_a_file_or_standard_input(
     config: Path, capfd: pytest.CaptureFixture[str], data: bytes, from_file: bool
 ) -> None:

@@ -172,7 +172,7 @@ def exact() -> Bench:
 @pytest.mark.parametrize("sql", (*ALL, *CHOICES))
 def test_no_unit_moves_more_than_its_bound(recording: Bench, sql: str) -> None:
     random = Random(sql)
-    for _ in range(3):
+    for _ in range(2):
         database = united(*(person(random, i) for i in range(1, 6)), strays(random))
         compare_neighbours(recording, sql, database, [person(random, 99) for _ in range(5)])
 
