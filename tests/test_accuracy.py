@@ -106,6 +106,7 @@ def test_the_law_is_that_of_the_formulas(sessions: Any, folder: Path) -> None:
         assert many[1] == pytest.approx(cube * math.hypot(1, place) * half / n, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_statements_have_the_error_of_the_law(folder: Path) -> None:
     with data.opened(INC10K, folder / "inc10k.csv", "auto", SystemNoise(SeededBytes(3))) as session:
         sql = "SELECT COUNT(*), AVG(age) FROM people"
@@ -117,6 +118,7 @@ def test_statements_have_the_error_of_the_law(folder: Path) -> None:
         assert abs(found.error - error) < Z * found.deviation
 
 
+@pytest.mark.slow
 def test_medians_have_the_error_of_the_law(sessions: Any, folder: Path) -> None:
     for name, draws in (("PUMS", 60), ("inc10k", 300)):
         once = fetched(sessions, name, "auto", "MEDIAN(income)")
@@ -149,6 +151,7 @@ def test_copies_of_a_release_differ_in_their_noise_alone(sessions: Any) -> None:
 # ---------------------------------------------------------------------------------------------- intervals
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_exact_number_as_often_as_they_say() -> None:
     """Of every kind of number; the benchmark looks at more of them."""
     queries = ("SUM(income)", "AVG(income)", "VARIANCE(age)", "COUNT(*), SUM(income), AVG(income), AVG(age)")
@@ -186,6 +189,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     return code, capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_command_of_readme_prints_every_number_of_the_record(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +213,7 @@ def test_the_command_of_readme_prints_every_number_of_the_record(
     assert "core: 1e5 draws of a cube of 3 dimensions" in printed
 
 
+@pytest.mark.slow
 def test_what_is_missed_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """An error of twice the target, and another library's that is half as large."""
     doubled = law.errors

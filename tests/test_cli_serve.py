@@ -46,6 +46,7 @@ def test_serving_until_told_to_end(tmp_path: Path, told: signal.Signals) -> None
     assert (process.returncode, written) == (0, "ending: statements under way are answered\n")
 
 
+@pytest.mark.slow
 def test_users_log_in_with_passwords(tmp_path: Path) -> None:
     path = write(tmp_path, extra=f"server: {{users: {{alice: {make_verifier('pencil')}}}}}\n")
     open_session(load(path), create_ledger=True).close()

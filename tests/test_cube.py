@@ -244,6 +244,7 @@ def test_half_widths_that_are_known(dimensions: int, width: float) -> None:
 COMBINED = [(2, (1.0, 0.7)), (2, (1.0, 0.01)), (3, (1.0, 0.3, 0.5)), (3, (1.0, -1.0, 1.0)), (5, (0.5, 0.25, 0.25))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dimensions", "coefficients"), COMBINED)
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 def test_the_half_width_of_a_combination_holds_as_often_as_it_says(

@@ -436,6 +436,7 @@ def test_hard_names(init: Run, tmp_path: Path) -> None:
     assert "      # <<: left out, its name can't be declared\n" in text
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=12), min_size=1, max_size=6))
 def test_any_name_is_declared_or_left_out(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
     os.chdir(tmp_path_factory.getbasetemp())

@@ -1276,18 +1276,21 @@ WORDS = [
 ]
 
 
+@pytest.mark.slow
 @fuzz
 @given(st.binary(max_size=300))
 def test_any_bytes_load_or_are_refused(tmp_path: Path, data: bytes) -> None:
     loads_or_refuses(tmp_path / "p.yaml", data)
 
 
+@pytest.mark.slow
 @fuzz
 @given(st.text(max_size=300))
 def test_any_text_loads_or_is_refused(tmp_path: Path, text: str) -> None:
     loads_or_refuses(tmp_path / "p.yaml", text.encode("utf-8", "replace"))
 
 
+@pytest.mark.slow
 @fuzz
 @given(st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join))
 def test_any_words_load_or_are_refused(tmp_path: Path, text: str) -> None:

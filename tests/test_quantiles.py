@@ -41,6 +41,7 @@ def law(distances: Any, scale: Fraction) -> list[float]:
 # ---------------------------------------------------------------------------------------------- the choice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("distances", "scale"), [
     ([0, 1, 2, 5], F(2)), ([3, 3, 3], F(1, 3)), ([7], F(5)), ([4, 0, 0, 1, 9, 2**70], F(7, 2)),
     ([10**15, 0], F(10**15)),

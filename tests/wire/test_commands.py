@@ -201,6 +201,7 @@ WORDS = ["set", "show", "begin", "copy", "to", "stdout", "declare", "cursor", "f
 PIECES = st.lists(st.sampled_from(SIGNS + WORDS) | st.text(max_size=3), max_size=14).map("".join)
 
 
+@pytest.mark.slow
 @given(st.sampled_from([*sorted(["set ", "show ", "copy ", "declare ", "fetch ", "rollback ", "begin "]), ""]), PIECES)
 @examples(500)
 def test_any_text_is_a_statement_a_query_or_refused(start: str, rest: str) -> None:

@@ -175,6 +175,7 @@ def test_comments_tell_descriptions_bounds_keys_and_units(deployment: Deployment
     assert all(f"'{text}'" in deployment.sql for text in texts)
 
 
+@pytest.mark.slow
 def test_the_catalogue_is_the_same_whatever_the_data_are(tmp_path: Path) -> None:
     """No number of rows or pages, of private or public tables, nor whether there are any (THREATS H11)."""
     shown = []
