@@ -161,6 +161,7 @@ def test_intervals_hold_the_exact_number_as_often_as_they_say() -> None:
     assert {each.rows for each in found} == {20, 100, 1000, 10_000}
 
 
+@pytest.mark.slow
 def test_a_count_is_held_as_often_as_the_least_whole_width_does() -> None:
     """±3 at ε 1, in 0.973 of all: ±2 would do in 0.927."""
     a = math.exp(-1)
@@ -283,6 +284,7 @@ def test_another_library_is_asked_in_its_own_environment(
     assert [(way.errors[0].error, way.errors[0].draws) for way in found["COUNT(*)"]] == [(3, 25), (4, 25)]
 
 
+@pytest.mark.slow
 def test_a_library_that_cannot_be_installed_is_named_and_left_out(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

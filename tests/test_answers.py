@@ -927,7 +927,7 @@ def made() -> Bench:
 
 
 @given(random=grammar.randoms)
-@examples(20)
+@examples(14)
 def test_generated_statements_asked_again(made: Bench, place: Path, random: Random) -> None:
     """Over restarts and with other blanks the same bytes for nothing; with another ε, analyst or version, a charge."""
     private = random.random() < 0.5

@@ -22,6 +22,7 @@ from tests.corpus.rows import ANYTHING, Expected
 # ---------------------------------------------------------------------------------------------- policies and data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", data.NAMES)
 def test_the_data_fit_their_policy(tmp_path: Path, name: str) -> None:
     """Values lie inside bounds and keys and NULLs are where they may be: so the right answer is DuckDB's own."""

@@ -72,6 +72,7 @@ def test_every_float_is_the_correctly_rounded_exact_sum(epsilon, sensitivity):
     assert result.tolist() == oracle(values, epsilon, sensitivity, 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5),

@@ -42,6 +42,7 @@ def test_each_query_comes_out_as_the_table_says(made: Tables, number: int) -> No
     assert now.outcome == "refused" or now.why == said.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NUMBERS)
 def test_each_query_finds_something(made: Tables, number: int) -> None:
     """Else any answer of zeros would be right."""

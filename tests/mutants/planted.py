@@ -93,7 +93,7 @@ PLANTED = (
         "B15", "rows are counted by cell without their weights", "rewrite/inner.py",
         "return none_is_zero(exp.Sum(this=column(WEIGHT_COLUMN))) if self.weighted else exp.Count(this=exp.Star())",
         "return exp.Mul(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(2**20))",
-        "test_units.py::test_no_unit_moves_more_than_its_bound",
+        "test_units.py::test_no_unit_moves_a_choice_by_more_than_its_bound",
     ),
     _planted(
         "A3", "values are cut off to the grid, not rounded", "privacy/mechanism.py",

@@ -559,6 +559,7 @@ ANYTHING = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(ANYTHING, max_size=14))
 @examples(150)
 def test_any_requests_are_answered(session: Session, catalogue: Catalogue, requests: list[m.Request]) -> None:

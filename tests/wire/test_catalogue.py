@@ -18,7 +18,14 @@ from tests.wire.clinic import charges, connect, opened
 COUNT = "SELECT COUNT(*) FROM visits"
 
 
-@pytest.fixture(scope="module", params=["duckdb", "postgres", "bigquery", "spark"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "duckdb",
+        "postgres",
+        *(pytest.param(dialect, marks=pytest.mark.slow) for dialect in ("bigquery", "spark")),
+    ],
+)
 def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with opened(tmp_path_factory.mktemp("clinic"), request.param) as made:
         yield made

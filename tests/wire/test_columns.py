@@ -190,6 +190,7 @@ def read(kind: str, data: bytes | None, form: int) -> object:
     return parse[kind](text)
 
 
+@pytest.mark.slow
 @given(TABLES, st.data())
 @examples(120)
 def test_rows_are_read_as_they_were(table: tuple[list[str], list[tuple[Any, ...]]], data: st.DataObject) -> None:

@@ -136,6 +136,7 @@ def test_null_and_sizes() -> None:
 KINDS = st.sampled_from(sorted(inputs._BINARY))
 
 
+@pytest.mark.slow
 @given(KINDS, st.sampled_from([0, 1]), st.binary(max_size=24))
 @examples(800)
 def test_any_bytes_are_a_value_or_refused(oid: int, form: int, data: bytes) -> None:
