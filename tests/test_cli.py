@@ -147,6 +147,10 @@ def test_query_as_json(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     name, count, mean = found["half_widths"]
     assert name is None and isinstance(count, float) and len(mean) == 3
     assert found["privacy"]["epsilon_charged"] == 100_000 and found["privacy"]["analyst"] == "rich"
+    assert "ranks" not in found
+    assert main(["query", config, "SELECT COUNT(*), MAX(pay) FROM people", "--format", "json", "--as", "rich"]) == 0
+    none, of_greatest = json.loads(capsys.readouterr().out)["ranks"]
+    assert none is None and of_greatest["beyond"] >= 1 and of_greatest["half_width"] is None
     assert err.startswith("charged ε 100000, ")
 
 

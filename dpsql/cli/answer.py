@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import asdict
 from typing import Any, Literal
 
 from dpsql.display import cells, charged_text, has_error, is_number, json_number, json_value, plain
@@ -101,6 +102,8 @@ def _json(result: Result) -> str:
             "stored": None if privacy.stored is None else privacy.stored.isoformat(timespec="seconds"),
         },
     }
+    if any(column.rank for column in result.columns):
+        facts["ranks"] = [None if column.rank is None else asdict(column.rank) for column in result.columns]
     return "{\n" + ",\n".join(f'"{key}": {_lines(value)}' for key, value in facts.items()) + "\n}\n"
 
 
