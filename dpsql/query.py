@@ -299,3 +299,9 @@ def numbers_in(tree: exp.Expr) -> tuple[int, ...]:
             if prefix == number_name(0).rpartition("_")[0]:
                 found.add(int(index))
     return tuple(sorted(found))
+
+
+def reads_numbers(tree: exp.Expr) -> bool:
+    """Whether an expression over one release reads a released number of it anywhere."""
+    prefix = number_name(0).rpartition("_")[0]
+    return any(column.name.rpartition("_")[0] == prefix for column in tree.find_all(exp.Column))

@@ -200,6 +200,7 @@ class ResultColumn:
                 number as it stands and the half-width is the same for all rows; else None
     intervals   of the exact numbers, one for each row; None where none are known
     rank        what is known of the rank of a quantile, or of the smallest or the greatest value
+    noisy       whether it is computed from released numbers, as far as that shows: not through subqueries
 
     They cover noise, not clipping, and refer to a count before it is shown as 0.
     """
@@ -209,6 +210,7 @@ class ResultColumn:
     half_width: float | None = None
     intervals: Intervals | None = field(default=None, compare=False, repr=False)
     rank: Rank | None = None
+    noisy: bool = False
 
     @property
     def half_widths(self) -> tuple[float | None, ...] | None:

@@ -42,6 +42,7 @@ from dpsql.query import (
     interval_names,
     key_name,
     number_name,
+    reads_numbers,
     release_name,
 )
 from dpsql.release import NoisyRows, release
@@ -742,7 +743,10 @@ def _level(asked: object) -> Fraction:
 def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[ResultColumn, ...]:
     widths: dict[int, float] = {}
     ranks: dict[int, Rank | None] = {}
+    noisy: set[int] = set()
     index = direct_release(plan.outer)
+    if index is not None:
+        noisy = {i for i, item in enumerate(plan.outer.args.get("expressions") or []) if reads_numbers(item)}
     if index is not None and not plan.outer.args.get("group"):
         release_plan = plan.releases[index]
         for position, number in direct_numbers(plan.outer):
@@ -754,7 +758,7 @@ def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[R
         for position, numbers in direct_lists(plan.outer):
             ranks[position] = largest(release_plan.rank_of(release_plan.numbers[n], level) for n in numbers)
     named = zip(outer.names[:visible], outer.types[:visible], strict=True)
-    return tuple(ResultColumn(n, t, widths.get(i), None, ranks.get(i)) for i, (n, t) in enumerate(named))
+    return tuple(ResultColumn(n, t, widths.get(i), None, ranks.get(i), i in noisy) for i, (n, t) in enumerate(named))
 
 
 def _types(policy: Policy, engine: Engine) -> dict[str, dict[str, str]]:

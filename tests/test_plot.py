@@ -87,7 +87,9 @@ def texts(svg: str) -> list[str]:
 
 PERCENT = ResultColumn("percent", "DOUBLE")
 BEGIN = ResultColumn("since", "DATE")
-MEDIAN = ResultColumn("m", "DOUBLE", rank=Rank(3.0, 16.0))
+MEDIAN = ResultColumn("m", "DOUBLE", rank=Rank(3.0, 16.0), noisy=True)
+NOISY = ResultColumn("n", "BIGINT", 6.0, noisy=True)
+ROUNDED = ResultColumn("rounded", "DOUBLE", noisy=True)
 LATEST = ResultColumn("latest", "DATE", rank=Rank(beyond=12.0))
 LOW, HIGH = ResultColumn("n_low", "DOUBLE"), ResultColumn("n_high", "BIGINT")
 
@@ -106,15 +108,25 @@ LOW, HIGH = ResultColumn("n_low", "DOUBLE"), ResultColumn("n_high", "BIGINT")
         ((KEY, COUNT, LOW, HIGH), (0,), (Number(1, 2, 3),)),
         ((KEY, ResultColumn("n", "BIGINT"), LOW, HIGH), (0,), (Number(1, 2, 3),)),
         ((KEY, COUNT, LOW), (0,), (Number(1), Number(2))),
-        ((TEXT, MEDIAN, COUNT), (0,), (Number(1), Number(2))),
+        ((TEXT, MEDIAN, NOISY), (0,), (Number(1), Number(2))),
         ((KEY, MEDIAN), (0,), (Number(1),)),
         ((MEDIAN, MEDIAN), (), (Number(0), Number(1))),
+        ((ROUNDED, KEY, NOISY), (1,), (Number(0), Number(2))),
+        ((ROUNDED, KEY, LOW, TEXT), (1, 2, 3), (Number(0),)),
     ],
 )
 def test_what_columns_are(
     columns: tuple[ResultColumn, ...], keys: tuple[int, ...], numbers: tuple[Number, ...]
 ) -> None:
     assert roles(columns, [has_error(column) for column in columns]) == Roles(keys, numbers)
+
+
+def test_what_is_computed_from_released_numbers_is_drawn(folder: Path) -> None:
+    """Wherever it stands, whatever is known of its error; numbers that are not are keys."""
+    asked = "SELECT ROUND(MAX(age)) AS m, FLOOR(age / 50) AS half, COUNT(*) + 0 * half AS n FROM people GROUP BY half"
+    with dpsql.connect(folder / "policy.yaml", analyst="alice") as connection:
+        chart = connection.cursor().execute(asked).plot()
+    assert chart.spec["description"] == "m and n by half"
 
 
 def test_a_chosen_date_is_no_key() -> None:

@@ -44,17 +44,21 @@ def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
     It depends on nothing else than names and types, so it is known before anything is charged.
 
     What isn't a number is a key; lists and the like have no place, nor have chosen dates (`MAX(day)`), which tell no
-    bars apart. Of numbers, those with an error or a known rank (`MEDIAN(age)`) are drawn, as are those that stand after
-    the first of them; those before it are keys (`FLOOR(age / 10)`). Where none has either, only the first column can be
-    such a key. `n_low` and `n_high` beside n are the ends of its interval.
+    bars apart. Numbers that are computed from released ones are drawn, others are keys (`FLOOR(age / 10)`). Where that
+    isn't known, through a subquery, numbers with an error are drawn, as are those that stand after the first of them;
+    where none has an error, only the first column can be a key. `n_low` and `n_high` beside n are the ends of its
+    interval.
 
     Raises NotSupportedError where there is no number, or more than `MOST_NUMBERS`.
     """
     ends = _ends(columns)
     taken = {index for pair in ends.values() for index in pair}
     numeric = [i for i, column in enumerate(columns) if is_number(column) and i not in taken]
-    known = [i for i in numeric if errors[i] or i in ends or columns[i].rank is not None]
-    if known:
+    noisy = [i for i in numeric if columns[i].noisy]
+    known = [i for i in numeric if errors[i] or i in ends]
+    if noisy:
+        drawn = [i for i in numeric if i in noisy or i in ends]
+    elif known:
         drawn = [i for i in numeric if i >= known[0]]
     else:
         drawn = numeric[1:] if numeric and len(numeric) == len(columns) > 1 else numeric
