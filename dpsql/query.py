@@ -274,6 +274,7 @@ def number_type(node: exp.Expr | None, calls: Sequence[Call]) -> ColumnType | No
     return DATE if kind in (DATE, TIMESTAMP) else None
 
 
+_NUMBERS = number_name(0).removesuffix("0")
 ROW = f"{RESERVED}_row"
 """The column of a release that numbers its rows from 0."""
 
@@ -288,6 +289,9 @@ def numbers_in(tree: exp.Expr) -> tuple[int, ...]:
 
     That is where it reads anything else than numbers and keys, or other rows too: a subquery, a window.
     """
+    if isinstance(tree, exp.Column):  # what most are, at a tenth of the time
+        text = tree.name.removeprefix(_NUMBERS)
+        return (int(text),) if text.isdecimal() and tree.name == number_name(int(text)) and not tree.table else ()
     found: set[int] = set()
     for node in tree.walk():
         if isinstance(node, (exp.Query, exp.Window, exp.AggFunc)):
@@ -296,12 +300,14 @@ def numbers_in(tree: exp.Expr) -> tuple[int, ...]:
             prefix, _, index = node.name.rpartition("_")
             if node.table or not index.isdecimal() or node.name not in (key_name(int(index)), number_name(int(index))):
                 return ()
-            if prefix == number_name(0).rpartition("_")[0]:
+            if f"{prefix}_" == _NUMBERS:
                 found.add(int(index))
     return tuple(sorted(found))
 
 
 def reads_numbers(tree: exp.Expr) -> bool:
     """Whether an expression over one release reads a released number of it anywhere."""
-    prefix = number_name(0).rpartition("_")[0]
-    return any(column.name.rpartition("_")[0] == prefix for column in tree.find_all(exp.Column))
+    tree = tree.unalias()
+    if isinstance(tree, exp.Column):
+        return bool(numbers_in(tree))
+    return any(column.name.startswith(_NUMBERS) for column in tree.find_all(exp.Column))
