@@ -213,6 +213,8 @@ class Constant:
     `tree` gives it in the scratch engine, as one row of one column of the SQL type; it reads releases that come before
     the one that uses it. Or, with `columns`, it gives the rows of a table, which the engine gets as a list of structs;
     no two of them have the same values in the columns `keys`.
+
+    Where its type is `guessed`, it is a number's, which shows once the tree is bound.
     """
 
     name: str
@@ -220,6 +222,7 @@ class Constant:
     sql_type: str
     columns: tuple[str, ...] = ()
     keys: tuple[int, ...] = ()
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,9 +308,9 @@ def numbers_in(tree: exp.Expr) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+_ENDS = tuple(name.removesuffix("0") for name in interval_names(0))
+
+
 def reads_numbers(tree: exp.Expr) -> bool:
-    """Whether an expression over one release reads a released number of it anywhere."""
-    tree = tree.unalias()
-    if isinstance(tree, exp.Column):
-        return bool(numbers_in(tree))
-    return any(column.name.startswith(_NUMBERS) for column in tree.find_all(exp.Column))
+    """Whether an expression over one release reads a released number of it anywhere, or an end of one's interval."""
+    return any(column.name.startswith((_NUMBERS, *_ENDS)) for column in tree.find_all(exp.Column))

@@ -97,14 +97,6 @@ class Compiled:
     level: Fraction
 
     @property
-    def has_errors(self) -> tuple[bool, ...]:
-        """Of each column, whether the errors of its values will be known."""
-        known = {i for i, column in enumerate(self.columns) if column.half_width is not None}
-        if self.errors is not None:
-            known |= {position for position, _ in (*self.errors.numbers, *self.errors.expressions)}
-        return tuple(i in known for i in range(len(self.columns)))
-
-    @property
     def outer_sql(self) -> str:
         """The outer query's text; where the engine isn't asked, written when it is wanted."""
         return self.outer.sql or render(with_rows(self.plan)[0])
@@ -443,20 +435,18 @@ class Session:
         inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
         asked = questions(plan, inner, data.declared)
 
-        def bind(plan: Plan, sql: str) -> Outer:
-            samples = {release_name(i): sample(r) for i, r in enumerate(plan.releases)}
-            return data.scratch.bind(sql, samples, statement.tree)
-
+        bind = _binding(plan, data.scratch, statement.tree)
         _check_drawn(plan, bind)
         outer, errors = _bound(plan, bind)
         if policy.error_columns and errors is not None:
             names = outer.names[: _visible(outer, errors)]
             plan = with_error_columns(plan, _for_all_rows(plan, errors, level), names, level)
+            bind = _binding(plan, data.scratch, statement.tree)
             outer, errors = _bound(plan, bind)
-        constants = {c.name: (c, bind(plan, render(total(c.tree)))) for c in plan.constants}
+        constants = {c.name: (c, bind(render(total(c.tree)))) for c in plan.constants}
         for constant in plan.constants:
-            if not constant.columns and constant.sql_type in ("DOUBLE", "BIGINT"):
-                _check_number(bind(plan, render(total(_written(constant.tree)))))
+            if constant.guessed:
+                _check_number(bind(render(total(_written(constant.tree)))))
         columns = _columns(plan, outer, _visible(outer, errors), level)
         return Compiled(plan, inner, asked, outer, constants, columns, errors, statement.explain, level)
 
@@ -626,8 +616,8 @@ def internal_error(error: Exception) -> InternalError:
 def _written(tree: exp.Expr) -> exp.Expr:
     """A constant's tree with its value as it was written, not cast to the type that it is taken for."""
     tree = tree.copy()
-    for cast in list(tree.expressions[0].find_all(exp.TryCast))[:1]:
-        cast.replace(cast.this)
+    value = tree.expressions[0].this
+    value.replace(value.this)
     return tree
 
 
@@ -671,7 +661,13 @@ _KEY_TYPES = {
 }
 
 
-Bind = Callable[[Plan, str], Outer]
+Bind = Callable[[str], Outer]
+
+
+def _binding(plan: Plan, scratch: Scratch, tree: exp.Expr) -> Bind:
+    """What binds queries over samples of the plan's releases, which are made once one is bound."""
+    samples = cache(lambda: {release_name(i): sample(r) for i, r in enumerate(plan.releases)})
+    return lambda sql: scratch.bind(sql, samples(), tree)
 
 
 def _bound(plan: Plan, bind: Bind) -> tuple[Outer, Errors | None]:
@@ -680,7 +676,7 @@ def _bound(plan: Plan, bind: Bind) -> tuple[Outer, Errors | None]:
     Those of an expression are where it gives a number, which shows once it is bound.
     """
     tree, errors = with_rows(plan)
-    outer = _plain_outer(plan, tree) or bind(plan, render(total(tree)))
+    outer = _plain_outer(plan, tree) or bind(render(total(tree)))
     if errors is not None:
         numeric = tuple((i, e) for i, e in errors.expressions if is_number_type(outer.types[i]))
         errors = replace(errors, expressions=numeric)
@@ -701,7 +697,7 @@ def _check_drawn(plan: Plan, bind: Bind) -> None:
                 continue
             node = asked.meta["asked"]
             select = exp.select(asked.copy()).from_(exp.to_identifier(release_name(index), quoted=True))
-            if not is_number_type(bind(plan, render(total(select))).types[0]):
+            if not is_number_type(bind(render(total(select))).types[0]):
                 raise refuse(
                     node, f"{show(node)} is no number, so it has no interval",
                     "ask for that of an aggregate, or of arithmetic on some: SUM(x) / COUNT(*)",

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +20,6 @@ import pytest
 
 import dpsql
 from dpsql.cli import main
-from dpsql.display import has_error
 from dpsql.ledger import Ledger
 from dpsql.plot import Chart, plot, roles
 from dpsql.plot.layout import MOST_BARS, MOST_POINTS, MOST_ROWS
@@ -32,11 +32,12 @@ EVIL = "</script></svg><script>alert('x')</script><img src=x onerror=alert(1)>&\
 def column_of(name: str, values: Sequence[float], low: Sequence[float], high: Sequence[float]) -> ResultColumn:
     """A column of numbers with an interval for each row."""
     ends = np.array(low, dtype=float), np.array(high, dtype=float)
-    return ResultColumn(name, "DOUBLE", None, Intervals(lambda: ends, lambda: np.array(values, dtype=float)))
+    made = Intervals(lambda: ends, lambda: np.array(values, dtype=float))
+    return ResultColumn(name, "DOUBLE", None, made, noisy=True)
 
 
 KEY, TEXT = ResultColumn("decade", "BIGINT"), ResultColumn("name", "VARCHAR")
-COUNT, MEAN = ResultColumn("n", "BIGINT", 6.0), column_of("mean", (10, 20), (8, 17.5), (11, 23.5))
+COUNT, MEAN = ResultColumn("n", "BIGINT", 6.0, noisy=True), column_of("mean", (10, 20), (8, 17.5), (11, 23.5))
 CHARGED = Privacy("alice", Fraction(1, 2), Fraction(1, 2), Fraction(4))
 
 
@@ -88,7 +89,6 @@ def texts(svg: str) -> list[str]:
 PERCENT = ResultColumn("percent", "DOUBLE")
 BEGIN = ResultColumn("since", "DATE")
 MEDIAN = ResultColumn("m", "DOUBLE", rank=Rank(3.0, 16.0), noisy=True)
-NOISY = ResultColumn("n", "BIGINT", 6.0, noisy=True)
 ROUNDED = ResultColumn("rounded", "DOUBLE", noisy=True)
 LATEST = ResultColumn("latest", "DATE", rank=Rank(beyond=12.0))
 LOW, HIGH = ResultColumn("n_low", "DOUBLE"), ResultColumn("n_high", "BIGINT")
@@ -101,24 +101,24 @@ LOW, HIGH = ResultColumn("n_low", "DOUBLE"), ResultColumn("n_high", "BIGINT")
         ((KEY, COUNT), (0,), (Number(1),)),
         ((COUNT, TEXT), (1,), (Number(0),)),
         ((KEY, TEXT, COUNT, MEAN), (0, 1), (Number(2), Number(3))),
-        ((KEY, COUNT, PERCENT), (0,), (Number(1), Number(2))),
+        ((KEY, COUNT, replace(PERCENT, noisy=True)), (0,), (Number(1), Number(2))),
         ((KEY, PERCENT), (0,), (Number(1),)),
         ((TEXT, KEY, PERCENT), (0,), (Number(1), Number(2))),
         ((BEGIN, PERCENT), (0,), (Number(1),)),
         ((KEY, COUNT, LOW, HIGH), (0,), (Number(1, 2, 3),)),
         ((KEY, ResultColumn("n", "BIGINT"), LOW, HIGH), (0,), (Number(1, 2, 3),)),
-        ((KEY, COUNT, LOW), (0,), (Number(1), Number(2))),
-        ((TEXT, MEDIAN, NOISY), (0,), (Number(1), Number(2))),
+        ((KEY, COUNT, replace(LOW, noisy=True)), (0,), (Number(1), Number(2))),
+        ((TEXT, MEDIAN, COUNT), (0,), (Number(1), Number(2))),
         ((KEY, MEDIAN), (0,), (Number(1),)),
         ((MEDIAN, MEDIAN), (), (Number(0), Number(1))),
-        ((ROUNDED, KEY, NOISY), (1,), (Number(0), Number(2))),
+        ((ROUNDED, KEY, COUNT), (1,), (Number(0), Number(2))),
         ((ROUNDED, KEY, LOW, TEXT), (1, 2, 3), (Number(0),)),
     ],
 )
 def test_what_columns_are(
     columns: tuple[ResultColumn, ...], keys: tuple[int, ...], numbers: tuple[Number, ...]
 ) -> None:
-    assert roles(columns, [has_error(column) for column in columns]) == Roles(keys, numbers)
+    assert roles(columns) == Roles(keys, numbers)
 
 
 def test_what_is_computed_from_released_numbers_is_drawn(folder: Path) -> None:
@@ -127,10 +127,14 @@ def test_what_is_computed_from_released_numbers_is_drawn(folder: Path) -> None:
     with dpsql.connect(folder / "policy.yaml", analyst="alice") as connection:
         chart = connection.cursor().execute(asked).plot()
     assert chart.spec["description"] == "m and n by half"
+    ends = "SELECT FLOOR(age / 50) AS half, COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low, DP_INTERVAL_HIGH(n) AS high"
+    with dpsql.connect(folder / "policy.yaml", analyst="alice") as connection:
+        chart = connection.cursor().execute(f"{ends} FROM people GROUP BY half").plot()
+    assert chart.spec["description"] == "n, low and high by half"
 
 
 def test_a_chosen_date_is_no_key() -> None:
-    assert roles((TEXT, LATEST, COUNT), (False, False, True)) == Roles((0,), (Number(2),), (1,))
+    assert roles((TEXT, LATEST, COUNT)) == Roles((0,), (Number(2),), (1,))
     chart = plot(answer((TEXT, LATEST, COUNT), [("a", dt.date(2026, 1, 2), 1)]))
     assert note(chart).startswith("Not drawn: latest, of type DATE.")
     assert "latest: about 12 rows lie beyond. Charged" in note(chart)
@@ -138,12 +142,12 @@ def test_a_chosen_date_is_no_key() -> None:
 
 def test_columns_that_have_no_plot() -> None:
     with pytest.raises(dpsql.NotSupportedError, match="no column of this answer is a number") as caught:
-        roles((TEXT, BEGIN), (False, False))
+        roles((TEXT, BEGIN))
     assert "SELECT married, COUNT(*) AS n" in (caught.value.hint or "")
     with pytest.raises(dpsql.NotSupportedError, match="9 numbers are too many") as caught:
-        roles((KEY, *[COUNT] * (MOST_NUMBERS + 1)), (False, *[True] * (MOST_NUMBERS + 1)))
+        roles((KEY, *[COUNT] * (MOST_NUMBERS + 1)))
     assert caught.value.hint == "select at most 8 of them"
-    assert len(roles((KEY, *[COUNT] * MOST_NUMBERS), (False, *[True] * MOST_NUMBERS)).numbers) == MOST_NUMBERS
+    assert len(roles((KEY, *[COUNT] * MOST_NUMBERS)).numbers) == MOST_NUMBERS
 
 
 # ---------------------------------------------------------------------------------------------- bars

@@ -25,7 +25,7 @@ from dpsql.expressions.literals import DATE, INTEGER, cast, func, literal_sql, p
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.policy import Kind
 from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, end_name
-from dpsql.valueset import ValueSet
+from dpsql.valueset import ValueSet, natural_grain
 
 STEPS_OF_OCTAVE = 8
 """Candidates for an extreme lie 2^(1/8), 2^(2/8), … cells from where the values are smallest: 9 % apart."""
@@ -96,7 +96,7 @@ def way(choice: Choice, argument: Typed, sql_type: str, levels: tuple[Fraction, 
             unknown = np.full(len(chosen), np.nan)
             return unknown, unknown
         low, high = (noisy[end_name(choice.fraction, end, level)] for end in ("lower", "upper"))
-        if grid.grain == natural_grain(argument):
+        if grid.grain == natural_grain(argument.set.type):
             low, high = values_of(low, grid), values_of(high, grid)
         else:
             halves = Grid(grid.lower, grid.grain / 2, 2 * grid.cells)
@@ -105,13 +105,6 @@ def way(choice: Choice, argument: Typed, sql_type: str, levels: tuple[Fraction, 
 
     ends_known = bool(levels) and sql_type not in TEMPORAL.values()
     return Way(Basis.CELLS, _variance(choice), combine, None, interval if ends_known else None)
-
-
-def natural_grain(argument: Typed) -> Fraction | None:
-    """What all values are multiples of; None of doubles, which may be any."""
-    if argument.kind is Kind.DECIMAL:
-        return Fraction(1, 10 ** (argument.set.type.scale or 0))
-    return None if argument.kind is Kind.DOUBLE else Fraction(1)
 
 
 def _whole(index: int, grid: Grid, lower: Fraction, upper: Fraction) -> int:

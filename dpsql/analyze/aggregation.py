@@ -589,11 +589,12 @@ class ReleaseBuilder:
         if isinstance(several, exp.Tuple) and shape.distinct and shape.aggregate == "count":
             argument = _tuple(compiler, several, null_where_one_is=several is not resolved)
         else:
-            argument = aggregates.named(shape.aggregate).accept(compiler, resolved, compiler.value(resolved))
+            typed = compiler.value(resolved)
+            argument = aggregates.named(shape.aggregate).accept(compiler, resolved, typed)
         measure = Measure(argument, condition, shape.distinct, by_unit, of_unit)
         if shape.choice is None:
             return Call(shape.aggregate, measure, Shown(node))
-        kind = result_type(shape.choice, compiler.value(resolved))
+        kind = result_type(shape.choice, typed)
         choice = replace(shape.choice, even=kind in TEMPORAL.values())
         return Call(shape.aggregate, measure, Shown(node), choice=choice, chosen_type=kind)
 

@@ -284,7 +284,8 @@ class Subqueries:
                 f"the query has more than {MAX_CONSTANTS} subqueries that stand for a number",
                 "ask several queries",
             )
-        kind = self._kind(tree)
+        shown = self._kind(tree)
+        kind = shown or DOUBLE
         to = sql_type(kind)
         name = constant_name(len(self.analyzer.constants))
         definitions = self._definitions(tree)
@@ -292,7 +293,7 @@ class Subqueries:
         select = exp.Select(expressions=[exp.alias_(value, "value", quoted=True)])
         if definitions:
             select.set("with_", exp.With(expressions=[cte.copy() for cte in definitions]))
-        self.analyzer.constants.append(Constant(name, select, to))
+        self.analyzer.constants.append(Constant(name, select, to, guessed=shown is None))
         source = self.scope.source
         return self._new_column(with_constant(source.rows, name, kind, to), name)
 
@@ -342,8 +343,8 @@ class Subqueries:
     def _release(self, index: int) -> ReleaseQuery:
         return self.analyzer.releases[index]
 
-    def _kind(self, tree: exp.Expr) -> ColumnType:
-        """The type of a subquery's one column, as far as it shows: else it is taken for a number."""
+    def _kind(self, tree: exp.Expr) -> ColumnType | None:
+        """The type of a subquery's one column, as far as it shows."""
         items = tree.args.get("expressions") or []
         item = items[0].unalias() if len(items) == 1 else None
         while isinstance(item, (exp.Min, exp.Max, exp.Paren)):
@@ -352,15 +353,15 @@ class Subqueries:
             return INTEGER
         index = direct_release(tree)
         if index is not None:
-            return number_type(item, self._release(index).calls) or DOUBLE
+            return number_type(item, self._release(index).calls)
         if not isinstance(item, exp.Column):
-            return DOUBLE
+            return None
         for table in tree.find_all(exp.Table):
             declared = self.analyzer.policy.tables.get(table.name.lower())
             column = None if declared is None else declared.columns.get(item.name.lower())
             if column is not None:
                 return column.type if column.type.kind is not Kind.DECIMAL else DOUBLE
-        return DOUBLE
+        return None
 
 
 def _bare(query: exp.Expr) -> exp.Expr:

@@ -68,4 +68,4 @@ def _check_drawable(compiled: Compiled) -> None:
     """Refuse, before the charge, what has no plot."""
     if compiled.explain is not None:
         raise NotSupportedError("an EXPLAIN has nothing to draw", hint="leave --plot away, or EXPLAIN")
-    roles(compiled.columns, compiled.has_errors)
+    roles(compiled.columns)

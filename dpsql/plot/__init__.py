@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from dpsql.display import has_error
 from dpsql.errors import InternalError
 from dpsql.frames import package
 from dpsql.notebook import html
@@ -110,7 +109,7 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None) -> Chart:
     vl-convert-python is missing.
     """
     converter()
-    found = roles(result.columns, [has_error(column) for column in result.columns])
+    found = roles(result.columns)
     chart = Chart(specification(result, found), result)
     if path is not None:
         chart.save(path)

@@ -38,15 +38,13 @@ class Roles:
     neither: tuple[int, ...] = ()
 
 
-def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
-    """What the columns are, of which `errors` says whether the errors of their values are known.
-
-    It depends on nothing else than names and types, so it is known before anything is charged.
+def roles(columns: Sequence[ResultColumn]) -> Roles:
+    """What the columns are. It depends on no values, so it is known before anything is charged.
 
     What isn't a number is a key; lists and the like have no place, nor have chosen dates (`MAX(day)`), which tell no
     bars apart. Numbers that are computed from released ones are drawn, others are keys (`FLOOR(age / 10)`). Where that
-    isn't known, through a subquery, numbers with an error are drawn, as are those that stand after the first of them;
-    where none has an error, only the first column can be a key. `n_low` and `n_high` beside n are the ends of its
+    isn't known, through a subquery, numbers with an interval are drawn, as are those that stand after the first of
+    them; where none has one, only the first column can be a key. `n_low` and `n_high` beside n are the ends of its
     interval.
 
     Raises NotSupportedError where there is no number, or more than `MOST_NUMBERS`.
@@ -55,11 +53,10 @@ def roles(columns: Sequence[ResultColumn], errors: Sequence[bool]) -> Roles:
     taken = {index for pair in ends.values() for index in pair}
     numeric = [i for i, column in enumerate(columns) if is_number(column) and i not in taken]
     noisy = [i for i in numeric if columns[i].noisy]
-    known = [i for i in numeric if errors[i] or i in ends]
     if noisy:
         drawn = [i for i in numeric if i in noisy or i in ends]
-    elif known:
-        drawn = [i for i in numeric if i >= known[0]]
+    elif ends:
+        drawn = [i for i in numeric if i >= min(ends)]
     else:
         drawn = numeric[1:] if numeric and len(numeric) == len(columns) > 1 else numeric
     if not drawn:

@@ -46,6 +46,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -209,9 +210,9 @@ class Quantiles:
             within = _wide(within, node.fraction.denominator)
             below = np.cumsum(within) - within
             total = int(within.sum())
-            chosen = choose(
-                _distances(below, below + within, total, node.fraction), self._scale(node.fraction, node.epsilon), noise
-            )
+            a, b = node.fraction.as_integer_ratio()
+            distances = _distances(below, below + within, a * total, b)
+            chosen = choose(distances, self._scale(node.fraction, node.epsilon), noise)
             found[node.of] = first + chosen
             if node.is_leaf:
                 continue
@@ -225,9 +226,10 @@ class Quantiles:
 
     def _split(self, below: int, equal: int, total: int, node: _Node, noise: NoiseSource) -> int:
         """How many of a chosen cell's rows count as below its quantile."""
-        small = SPLITS * node.fraction.denominator * max(total, 1) <= INT64_MAX
+        a, b = node.fraction.as_integer_ratio()
+        small = SPLITS * b * max(total, 1) <= INT64_MAX
         parts = equal * np.arange(SPLITS + 1, dtype=np.int64 if small else object) // SPLITS
-        distances = _distances(below + parts, below + parts, total, node.fraction)
+        distances = _distances(below + parts, below + parts, a * total, b)
         scale = self._scale(node.fraction, node.split_epsilon)
         return int(parts[choose(distances, scale, noise)])
 
@@ -239,10 +241,9 @@ def _ending(counts: Counts, place: int, value: int) -> Counts:
     return counts
 
 
-def _distances(below: Counts, through: Counts, total: int, fraction: Fraction) -> Counts:
-    """How far from the quantile each candidate is, below which and up to which so many of all rows lie."""
-    a, b = fraction.as_integer_ratio()
-    found: Counts = np.maximum(np.maximum(b * below - a * total, a * total - b * through), 0)
+def _distances(below: Counts, through: Counts, rank: int, b: int) -> Counts:
+    """How far from a rank each candidate is, below which and up to which so many rows lie; b times, as the rank is."""
+    found: Counts = np.maximum(np.maximum(b * below - rank, rank - b * through), 0)
     return found
 
 
@@ -273,12 +274,14 @@ class _Node:
         return self.below is None and self.above is None
 
 
+@lru_cache(maxsize=256)
 def _tree(
-    fractions: Sequence[Fraction], epsilon: Fraction, start: Fraction = Fraction(0), end: Fraction = Fraction(1)
+    fractions: tuple[Fraction, ...], epsilon: Fraction, start: Fraction = Fraction(0), end: Fraction = Fraction(1)
 ) -> _Node:
     """The choices that give these quantiles, of the rows between the fractions `start` and `end` of all.
 
-    Each way down has `epsilon` together; what is chosen last on its way has all that is left of it.
+    Each way down has `epsilon` together; what is chosen last on its way has all that is left of it. Kept, since each
+    group has the same.
     """
     middle = len(fractions) // 2
     of, levels = fractions[middle], len(fractions).bit_length()
@@ -423,10 +426,8 @@ class QuantileEnd:
         within = _wide(np.add.reduceat(counts, np.arange(0, counts.size, self.width)), b)
         below, total = np.cumsum(within) - within, int(within.sum())
         rank = a * total - self.shift
-        distances = np.concatenate((
-            np.array([max(0, rank)], dtype=within.dtype),
-            np.maximum(np.maximum(b * below - rank, rank - b * (below + within)), 0),
-        ))  # fmt: skip
+        bounds = np.array([max(0, rank)], dtype=within.dtype)
+        distances = np.concatenate((bounds, _distances(below, below + within, rank, b)))
         chosen = choose(distances, self.scale, noise)
         cell = (chosen - 1) * self.width if chosen else -1
         return (counts.size - 1 - cell if self.upper else cell,)
