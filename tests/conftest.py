@@ -1,12 +1,16 @@
 """Hypothesis profiles: the same examples in every run of CI; new and many more with --hypothesis-profile=nightly.
 
 What is skipped, and whether it may be: tests/programs.py.
+
+The noise of each test is its own, and the same in every run: where a test could fail by its noise, it fails always,
+or never. `--noise-seed=N` gives all of them other noise.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +18,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from dpsql.privacy import random_bytes
 from tests import programs
+from tests.seeded import SeededBytes
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 
@@ -35,6 +41,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-refused", action="store_true", help="rewrite tests/refused/*.sql")
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden/*.sql")
+    parser.addoption("--noise-seed", type=int, default=0, help="other noise in every test than with another number")
 
 
 _LONGEST = ("test_generated_statements_", "test_each_planted_fault_is_killed", "test_every_command_of_readme")
@@ -55,6 +62,42 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _asked_for(config: pytest.Config, item: pytest.Item) -> bool:
     marks = [str(mark.args[0]) for mark in item.iter_markers("asked_for")]
     return all(config.getoption(what) if what.startswith("--") else what in os.environ for what in marks)
+
+
+_SYSTEM = {source: source.read for source in (random_bytes.SystemRandom, random_bytes.AesCtr)}
+_RUNNING = pytest.StashKey[str]()
+
+
+def _seed(config: pytest.Config, whose: str) -> None:
+    """From here on the product's random bytes, in this process, are a function of whose they are."""
+    bytes_ = SeededBytes(zlib.crc32(f"{config.getoption('--noise-seed')} {whose}".encode()))
+    for source in _SYSTEM:
+        source.read = lambda _, size: bytes_.read(size)  # type: ignore[method-assign]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+    item.config.stash[_RUNNING] = item.nodeid
+    _seed(item.config, item.nodeid)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[object]:
+    """What several tests share has noise of its own, whichever of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    _seed(request.config, f"{fixturedef.baseid} {fixturedef.argname} {request.param_index}")
+    made = yield
+    _seed(request.config, request.config.stash[_RUNNING])
+    return made
+
+
+@pytest.fixture
+def system_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The product's noise is that of the operating system, as in production."""
+    for source, read in _SYSTEM.items():
+        monkeypatch.setattr(source, "read", read)
 
 
 @pytest.hookimpl(wrapper=True)

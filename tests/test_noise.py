@@ -21,6 +21,7 @@ from dpsql.privacy.noise import SystemNoise
 from dpsql.privacy.random_bytes import HAS_AES, AesCtr, SystemRandom, best_source
 from tests.chisquare import chi_square, laplace_chi_square
 
+pytestmark = pytest.mark.usefixtures("system_noise")
 SOURCES = [SystemRandom(), *([AesCtr()] if HAS_AES else [])]
 by_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: type(source).__name__)
 
