@@ -69,48 +69,53 @@ class Scratch:
         seconds: float | None = None,
         cells: int = MAX_CELLS,
     ) -> None:
-        """`script` makes what else it holds, once that is needed; the others are the limits of a query."""
+        """`script` makes what else it holds, once that is needed; the others are the limits of a query.
+
+        Public tables are read at once: their files go with their version. Without any, the engine itself starts when
+        it is first needed, which most statements never do.
+        """
         self._cells = cells
-        self._script: Iterable[str] | None = script
+        self._script = script
+        self._memory = memory
         self._seconds = seconds
-        self._connection = duckdb.connect(
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._deadlines: dict[duckdb.DuckDBPyConnection, float] = {}
+        self._closed = threading.Event()
+        self._watch: threading.Thread | None = None
+        if tables := list(public_tables):
+            self._connection = self._started(tables)
+
+    def _started(self, public_tables: Iterable[PublicTable]) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(
             ":memory:",
             config={
                 "threads": 1,
-                "memory_limit": memory,
+                "memory_limit": self._memory,
                 "python_enable_replacements": "false",
                 "autoinstall_known_extensions": "false",
                 "autoload_known_extensions": "false",
             },
         )
         for table in public_tables:
-            self._load(table)
-        self._connection.execute("SET GLOBAL TimeZone = 'UTC'")  # of the cursors too, whatever the machine's is
-        self._connection.execute("SET temp_directory = ''")
-        self._connection.execute("SET enable_external_access = false")
-        self._connection.execute("SET lock_configuration = true")
-        self._lock = threading.Lock()
-        self._local = threading.local()
-        self._deadlines: dict[duckdb.DuckDBPyConnection, float] = {}
-        self._closed = threading.Event()
-        self._watch: threading.Thread | None = None
-
-    def _load(self, table: PublicTable) -> None:
-        name = '"' + table.name.lower().replace('"', '""') + '"'
-        source = str(table.file).replace("'", "''")
-        original = '"' + table.name.replace('"', '""') + '"'
-        self._connection.execute(f"ATTACH '{source}' AS _dpsql_public (READ_ONLY)")
-        self._connection.execute(f"CREATE TABLE {name} AS FROM _dpsql_public.main.{original}")
-        self._connection.execute("DETACH _dpsql_public")
+            _load(connection, table)
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")  # of the cursors too, whatever the machine's is
+        connection.execute("SET temp_directory = ''")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        return connection
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         cursor: duckdb.DuckDBPyConnection | None = getattr(self._local, "cursor", None)
         if cursor is None:
             with self._lock:
-                for statement in self._script or ():
+                if self._connection is None:
+                    self._connection = self._started(())
+                for statement in self._script:
                     self._connection.execute(statement)
-                self._script = None
-            cursor = self._local.cursor = self._connection.cursor()
+                self._script = ()
+                cursor = self._local.cursor = self._connection.cursor()
         return cursor
 
     @contextmanager
@@ -226,7 +231,18 @@ class Scratch:
     def close(self) -> None:
         """Let the engine go."""
         self._closed.set()
-        self._connection.close()
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+
+
+def _load(connection: duckdb.DuckDBPyConnection, table: PublicTable) -> None:
+    name = '"' + table.name.lower().replace('"', '""') + '"'
+    source = str(table.file).replace("'", "''")
+    original = '"' + table.name.replace('"', '""') + '"'
+    connection.execute(f"ATTACH '{source}' AS _dpsql_public (READ_ONLY)")
+    connection.execute(f"CREATE TABLE {name} AS FROM _dpsql_public.main.{original}")
+    connection.execute("DETACH _dpsql_public")
 
 
 _SHORT = frozenset({"BOOLEAN", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP"})

@@ -118,7 +118,8 @@ class Deployment:
         finally:
             process.terminate()
             _, rest = process.communicate(timeout=60)
-        assert (process.returncode, rest) == (0, "ending: statements under way are answered\n")
+        assert process.returncode == 0, (process.returncode, rest)
+        assert rest == "ending: statements under way are answered\n", rest
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
