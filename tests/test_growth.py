@@ -18,9 +18,9 @@ BOUNDED = {"CTEs in turn": (8_000_000, 64), "CTEs that double": (8_000_000, 8), 
 """Families whose work does grow faster, as each part repeats those before it: what is too large is refused, after so
 many calls at most (a million is half a second, without counting). And the number to try where there is little time.
 """
-SHARE = 1 if NIGHTLY else 64
+SHARE = 1 if NIGHTLY else 128
 """Which part of the longest text that is read is the longest here."""
-LONGER = {"IN doubles": 4}
+LONGER = {"IN doubles": 8, "all columns of a subquery": 2}
 """How many times longer, where less shows nothing."""
 
 
