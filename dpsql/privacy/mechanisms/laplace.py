@@ -38,6 +38,11 @@ result is an int64: a draw beyond 63 bits raises OverflowError. For the largest 
 probability is below 2^-127, for half of that below 2^-255, and whether it happens depends on the bytes
 alone, never on data.
 
+**Sources.** The law: Inusah and Kozubowski, "A discrete analogue of the Laplace distribution" (J. Statist. Plann.
+Inference 136, 2006), where it is the difference of two geometrics. The mechanism: Ghosh, Roughgarden, Sundararajan,
+"Universally utility-maximizing privacy mechanisms" (STOC 2009). Reading a uniform number only as far as an event needs:
+Knuth and Yao, "The complexity of nonuniform random number generation" (1976).
+
 **Time.** Up to 256 draws read a fixed number of words and take a fixed number of comparisons and additions
 whatever comes out, save ties, 2^-64 each. More draws at once read more for ties, so only the total time of
 such a batch varies, by little.

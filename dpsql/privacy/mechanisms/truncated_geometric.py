@@ -1,10 +1,22 @@
 """Which keys may be shown that are not public: a noisy count of units with a threshold, in one spend.
 
-The number of units of a key gets noise from the two-sided geometric distribution conditioned to [-k, k], and is
-published where it is above the threshold k. A key of one unit is published with the probability of the noise k alone,
-which is at most d. So publishing key and noisy count costs (e, d) for each key that a unit counts for, where e = ε/L0
-and d = δ/L0 for at most L0 keys: (ε, δ) together, by basic composition. Keys without units never appear.
-With `min_units` m the threshold is k + m − 1: what a unit must join to be seen are m − 1 others.
+The number n of units of a key gets noise Z from the two-sided geometric law conditioned to [-k, k], p(z) ∝ a^|z| with
+a = exp(-e), and is published where it is above T = k + m − 1: what a unit must join to be seen are `min_units` m − 1
+others. k is such that p(k) <= d. Keys without units never appear, which is as if they got noise: 0 + k is not above T.
+
+**Why one key costs (e, d).** Let one unit more make n into n + 1. A number y above T comes out of n with p(y − n) and
+out of n + 1 with p(y − n − 1); inside [-k, k] the two differ by the factor exp(e) at most, conditioning included, since
+both are divided by the same sum. Outside, one of them is 0:
+
+* y = n + 1 + k comes out of n + 1 alone, with p(k) <= d;
+* y = n − k comes out of n alone, with p(-k) <= d. It is published only where n − k > T, and then both are published
+  always: no other outcome differs by more than the factor.
+
+The key is hidden with H(n) = P(Z <= T − n). H(n + 1) <= H(n), as fewer z do; and H(n) = sum of p(z + 1) over z <=
+T − n − 1, plus p(-k), is at most exp(e) H(n + 1) + d. Where p(-k) is in it, n − k <= T, so that y = n − k isn't
+published and d isn't spent twice. So for every set of outcomes P(n) <= exp(e) P(n + 1) + d, and the other way round.
+
+**Why all keys cost (ε, δ).** A unit counts for at most L0 keys, with e = ε / L0 and d = δ / L0 each: basic composition.
 
 Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection" (PoPETs 2022): thresholding a
 count with noise of the k-truncated symmetric geometric distribution.
