@@ -164,7 +164,11 @@ def tables(report: Report) -> None:
                     below.append(f"{label} ({shown(figure.target)}, by the formula {shown(figure.least)})")
         ways = [f"`{m}`, {way}" for m in mechanisms for way in ("by law", "releases", "statements")]
         marked = [f"{p}{WEAKER.get(p, '')}" for p in PEERS[each.name]]
+        made = [cell.draws for m in mechanisms for query in found[m].values() for cell in query.released]
+        fewest = min(made, default=report.options.releases)
         amount = f"{report.options.releases:,} releases of fetched sums, {report.options.statements:,} statements"
+        if fewest < report.options.releases:
+            amount = f"{amount}, {fewest:,} releases of what takes longer than {measure.SECONDS} s"
         title = f"Root mean squared error at ε 1, {each.name}: {amount}; the others as recorded"
         report.print(title, [each.name, *ways, "target of `auto`", *marked], rows)
         if below:
