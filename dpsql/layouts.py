@@ -1,7 +1,8 @@
 """Which noisy sums the numbers of a release are computed from, by which mechanism, and how they share ε.
 
 A layout is a function of the query and the policy alone: of which aggregates there are, over which bounds, with which
-weights. The variances that it compares are relative to what one row can add, so no number of rows comes into it.
+weights. The variances that it compares are relative to what one row can add, and of noise for as many rows as count of
+one unit; how many rows there are doesn't come into it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from dpsql.expressions.literals import BOOLEAN, case_when
 from dpsql.grids import natural_grid
 from dpsql.policy import MechanismChoice
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace
-from dpsql.query import Call, Measure
+from dpsql.privacy.sensitivity import ContributionBound
+from dpsql.query import Call, Measure, ReleaseQuery
 from dpsql.valueset import ValueSet
 
 MAX_SEARCHED = 16
@@ -58,11 +60,13 @@ class Source:
 class Block:
     """Bases that get their noise together, from one mechanism, for one share of ε.
 
+    bound    how much one unit's rows count in them: what all noise of the block is in proportion to
     choices  where nothing gets noise, but values are chosen: what is asked for
     """
 
     mechanism: Mechanism
     bases: tuple[tuple[Basis, Measure], ...]
+    bound: ContributionBound
     choices: tuple[Choice, ...] = ()
 
     @property
@@ -72,10 +76,13 @@ class Block:
 
     @property
     def factor(self) -> float:
-        """The variance of a sum's noise, where that of Laplace noise is 1; of choices, for the levels they take."""
+        """The variance of a sum's noise, where that of Laplace noise for one row is 1; of choices, for the levels they
+        take.
+        """
+        rows = float(self.bound.rows) ** 2
         if self.choices:
-            return float(len(self.choices).bit_length() ** 2)
-        return self.mechanism.variance(self.sums) / laplace.MECHANISM.variance(1)
+            return rows * len(self.choices).bit_length() ** 2
+        return rows * self.mechanism.variance(self.sums) / laplace.MECHANISM.variance(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,53 +140,107 @@ Family = MechanismChoice | Literal["cube"]
 """Which layouts there are to choose from: a policy's choice, or those with cube noise, to compare with."""
 
 
-def best_layout(calls: tuple[Call, ...], weights: tuple[Fraction, ...], family: Family) -> Layout:
+def best_layout(query: ReleaseQuery, family: Family) -> Layout:
     """The layout of least variance: of those with Laplace noise alone; where the family is `auto`, of all.
 
     Where no cube is possible, or `auto` finds none better, the Laplace layout. Values are chosen in blocks apart.
     """
-    chosen = [i for i, call in enumerate(calls) if call.choice is not None]
+    chosen = [i for i, call in enumerate(query.calls) if call.choice is not None]
+    others = [i for i, call in enumerate(query.calls) if call.choice is None]
     if not chosen:
-        return _of_sums(calls, weights, family)
-    others = [i for i, call in enumerate(calls) if call.choice is None]
-    sums = _of_sums(_picked(calls, others), _picked(weights, others), family) if others else Layout((), (), ())
-    blocks, sources = _choices(_picked(calls, chosen))
-    moved = [_moved(source, len(sums.bases)) for source in sources]
-    every = dict(zip(others, sums.sources, strict=True)) | dict(zip(chosen, moved, strict=True))
-    return Layout((*sums.blocks, *blocks), tuple(every[i] for i in range(len(calls))), weights)
+        return _of_sums(query, family)
+    sums = _of_sums(_picked(query, others), family) if others else Layout((), (), ())
+    return _joined(query, (others, sums), (chosen, _choices(_picked(query, chosen))))
 
 
-def _choices(calls: tuple[Call, ...]) -> tuple[list[Block], list[Source]]:
+def _picked(query: ReleaseQuery, indices: Sequence[int]) -> ReleaseQuery:
+    """A query of some of its calls."""
+    weights = weights_of(query)
+    return replace(query, calls=tuple(query.calls[i] for i in indices), weights=tuple(weights[i] for i in indices))
+
+
+def weights_of(query: ReleaseQuery) -> tuple[Fraction, ...]:
+    return query.weights or (Fraction(1),) * len(query.calls)
+
+
+def _joined(query: ReleaseQuery, *parts: tuple[Sequence[int], Layout]) -> Layout:
+    """The layout of a query from those of parts of its calls, which are given by their indices."""
+    blocks: list[Block] = []
+    sources: dict[int, Source] = {}
+    bases = 0
+    for indices, layout in parts:
+        blocks += layout.blocks
+        sources |= {i: _moved(source, bases) for i, source in zip(indices, layout.sources, strict=True)}
+        bases += len(layout.bases)
+    return Layout(tuple(blocks), tuple(sources[i] for i in range(len(query.calls))), weights_of(query))
+
+
+def _moved(source: Source, by: int) -> Source:
+    count = None if source.count is None else source.count + by
+    return replace(source, basis=source.basis + by, count=count, ends=tuple(end + by for end in source.ends))
+
+
+def _block(
+    query: ReleaseQuery, mechanism: Mechanism, bases: Sequence[tuple[Basis, Measure]], choices: tuple[Choice, ...] = ()
+) -> Block:
+    basis, measure = bases[0]
+    return Block(mechanism, tuple(bases), bound_of(query, measure, basis), choices)
+
+
+def bound_of(query: ReleaseQuery, measure: Measure, basis: Basis) -> ContributionBound:
+    """How much of one unit's rows a measure counts: the least of the bounds that the policy gives.
+
+    A unit is counted once in each group that it has rows in (COUNT(DISTINCT unit)): as often as it has groups, or rows.
+    Of other distinct values it has as many pairs of group and value as rows; the inner query keeps no more (PROOFS
+    P10).
+    """
+    bound, (groups, per_group) = query.rows.bound, query.rows.groups
+    assert bound is not None
+    if measure.of_unit and query.private_keys:
+        return ContributionBound(bound.rows if groups is None else min(groups, bound.rows), weighted=True)
+    if measure.of_unit:
+        most = min(query.cells, bound.rows, query.cells if groups is None else groups)
+        return ContributionBound(most, weighted=most < query.cells and (bound.weighted or most < bound.rows))
+    if measure.by_unit:
+        return ContributionBound(bound.rows)
+    if basis is Basis.CELLS:  # the cells of a group are no groups, so rows are weighted by unit
+        return bound
+    if query.keys and groups is not None and per_group is not None and groups * per_group < bound.rows:
+        return ContributionBound(groups * per_group, weighted=True, groups=groups)
+    return bound
+
+
+def _choices(query: ReleaseQuery) -> Layout:
     """The quantiles of one measure in a block, in ascending order; each of its extremes in one, and each end of an
     interval.
     """
     blocks: dict[object, Block] = {}
     sources = []
-    for call in calls:
+    for call in query.calls:
         assert call.choice is not None and call.measure.argument is not None
         choice = replace(call.choice, between=False)  # the same choice, whatever its type
         key = (call.measure.identity, "quantiles" if choice.fraction is not None else choice.smallest)
         own = ((Basis.CELLS, call.measure),)
-        known = blocks.get(key, Block(laplace.MECHANISM, own))
+        known = blocks.get(key) or _block(query, laplace.MECHANISM, own)
         asked = sorted({*known.choices, choice}, key=lambda c: c.fraction or 0)
         blocks[key] = replace(known, choices=tuple(asked))
         aims = [replace(choice, end=end) for end in itertools.product(_ENDS, call.levels)]
-        blocks |= {(call.measure.identity, aim): Block(laplace.MECHANISM, own, (aim,)) for aim in aims}
+        blocks |= {(call.measure.identity, aim): _block(query, laplace.MECHANISM, own, (aim,)) for aim in aims}
         places = {key: place for place, key in enumerate(blocks)}
         ends = tuple(places[call.measure.identity, aim] for aim in aims)
         way = choice_way(call.choice, call.measure.argument, call.sql_type, call.levels)
         sources.append(Source(places[key], way, ends=ends))
-    return list(blocks.values()), sources
+    return Layout(tuple(blocks.values()), tuple(sources), weights_of(query))
 
 
 _ENDS: tuple[Literal["lower", "upper"], ...] = ("lower", "upper")
 
 
-def _of_sums(calls: tuple[Call, ...], weights: tuple[Fraction, ...], family: Family) -> Layout:
-    plain = _with_laplace(calls, weights)
+def _of_sums(query: ReleaseQuery, family: Family) -> Layout:
+    plain = _with_laplace(query)
     if family == "laplace":
         return plain
-    cubes = list(_with_cube(calls, weights))
+    cubes = list(_with_cube(query))
     return min(cubes if family == "cube" and cubes else [plain, *cubes], key=lambda layout: layout.even_cost)
 
 
@@ -198,21 +259,21 @@ def _ways(name: str, measure: Measure) -> tuple[Way, ...]:
 # ---------------------------------------------------------------------------------------------- Laplace noise
 
 
-def _with_laplace(calls: tuple[Call, ...], weights: tuple[Fraction, ...]) -> Layout:
+def _with_laplace(query: ReleaseQuery) -> Layout:
     """Each basis a block of its own. Found by improving one measure at a time from two starting points."""
-    measures = {c.measure.identity: c.measure for c in calls if c.measure.argument is not None}
-    ways = {(c.aggregate, c.measure.identity): _ways(c.aggregate, c.measure) for c in calls}
+    measures = {c.measure.identity: c.measure for c in query.calls if c.measure.argument is not None}
+    ways = {(c.aggregate, c.measure.identity): _ways(c.aggregate, c.measure) for c in query.calls}
     modes = {identity: list(_modes(measure, ways)) for identity, measure in measures.items()}
     best: Layout | None = None
     for start in (0, -1):
         chosen = {identity: options[start] for identity, options in modes.items()}
-        current = _assign(calls, weights, measures, ways, chosen)
+        current = _assign(query, measures, ways, chosen)
         improved = len(measures) <= MAX_SEARCHED
         while improved:
             improved = False
             for identity, options in modes.items():
                 for option in options:
-                    candidate = _assign(calls, weights, measures, ways, {**chosen, identity: option})
+                    candidate = _assign(query, measures, ways, {**chosen, identity: option})
                     if candidate.cost < current.cost * (1 - 1e-9):
                         chosen[identity], current, improved = option, candidate, True
         if best is None or current.cost < best.cost * (1 - 1e-9):
@@ -260,8 +321,7 @@ def is_whole(measure: Measure) -> bool:
 
 
 def _assign(
-    calls: tuple[Call, ...],
-    weights: tuple[Fraction, ...],
+    query: ReleaseQuery,
     measures: dict[tuple[str, str], Measure],
     ways: _Ways,
     modes: dict[tuple[str, str], _Mode],
@@ -276,7 +336,7 @@ def _assign(
         return min(options, key=lambda source: source.way.variance)
 
     sources = []
-    for call in calls:
+    for call in query.calls:
         measure = call.measure
         options = [
             Source(index, way)
@@ -292,7 +352,8 @@ def _assign(
             counted = rows(measure)
             best = Source(best.basis, best.way, counted.basis, counted.way)
         sources.append(best)
-    return Layout(tuple(Block(laplace.MECHANISM, (basis,)) for basis in bases), tuple(sources), weights)
+    blocks = tuple(_block(query, laplace.MECHANISM, [basis]) for basis in bases)
+    return Layout(blocks, tuple(sources), weights_of(query))
 
 
 def _counts(measure: Measure, bases: Sequence[tuple[Basis, Measure]]) -> Iterator[Source]:
@@ -311,38 +372,30 @@ def _counts(measure: Measure, bases: Sequence[tuple[Basis, Measure]]) -> Iterato
 # ---------------------------------------------------------------------------------------------- cube noise
 
 
-def _with_cube(calls: tuple[Call, ...], weights: tuple[Fraction, ...]) -> Iterator[Layout]:
+def _with_cube(query: ReleaseQuery) -> Iterator[Layout]:
     """One block of cube noise for all numbers but those of distinct values, which have Laplace noise.
 
     Its bases are a count of the rows under each filter, and centred sums; or, where only counts and sums are asked for,
     the sums themselves.
     """
-    joint = [i for i, call in enumerate(calls) if not call.measure.distinct]
-    others = [i for i, call in enumerate(calls) if call.measure.distinct]
+    joint = [i for i, call in enumerate(query.calls) if not call.measure.distinct]
+    others = [i for i, call in enumerate(query.calls) if call.measure.distinct]
     if not joint:
         return
-    rest = _picked(calls, others)
-    plain = _with_laplace(rest, _picked(weights, others)) if others else Layout((), (), ())
+    together = _picked(query, joint)
+    plain = _with_laplace(_picked(query, others)) if others else Layout((), (), ())
     for build in (_centred, _halved, _direct):
-        found = build(_picked(calls, joint))
-        if found is None:
-            continue
-        block, sources = found
-        moved = [_moved(source, len(block.bases)) for source in plain.sources]
-        every = dict(zip(joint, sources, strict=True)) | dict(zip(others, moved, strict=True))
-        yield Layout((block, *plain.blocks), tuple(every[i] for i in range(len(calls))), weights)
+        if (found := build(together.calls)) is not None:
+            bases, sources = found
+            block = _block(query, cube.MECHANISM, bases)
+            yield _joined(query, (joint, Layout((block,), tuple(sources), weights_of(together))), (others, plain))
 
 
-def _picked(values: Sequence[Call] | Sequence[Fraction], indices: Iterable[int]) -> tuple:  # type: ignore[type-arg]
-    return tuple(values[i] for i in indices)
+_Found = tuple[list[tuple[Basis, Measure]], list[Source]]
+"""The bases of a cube and the sources of the numbers."""
 
 
-def _moved(source: Source, by: int) -> Source:
-    count = None if source.count is None else source.count + by
-    return replace(source, basis=source.basis + by, count=count, ends=tuple(end + by for end in source.ends))
-
-
-def _halved(calls: tuple[Call, ...]) -> tuple[Block, list[Source]] | None:
+def _halved(calls: tuple[Call, ...]) -> _Found | None:
     """The same, but a count of rows under a filter is half of all rows and what they are more than the others.
 
     A row adds 1 or −1 to that, where it would add 1 or nothing to the count: half the noise, and half of all rows'.
@@ -361,7 +414,7 @@ def _as_values(condition: exp.Expr) -> Measure:
     return Measure(Typed(case_when((condition.copy(), exp.true())), ValueSet(BOOLEAN, nullable=True)), None)
 
 
-def _centred(calls: tuple[Call, ...], *, halved: bool = False) -> tuple[Block, list[Source]] | None:
+def _centred(calls: tuple[Call, ...], *, halved: bool = False) -> _Found | None:
     """Centred sums, beside the number of rows under each filter."""
     bases: list[tuple[Basis, Measure]] = []
 
@@ -387,7 +440,7 @@ def _centred(calls: tuple[Call, ...], *, halved: bool = False) -> tuple[Block, l
         basis = _centred_basis(calls, measure)
         way = next(way for way in _ways(call.aggregate, measure) if way.basis is basis)
         sources.append(Source(place(basis, measure), way, *((total, TOTAL_WAY) if way.of_count is not None else ())))
-    return Block(cube.MECHANISM, tuple(bases)), sources
+    return bases, sources
 
 
 def _centred_basis(calls: Iterable[Call], measure: Measure) -> Basis:
@@ -403,7 +456,7 @@ def _centred_basis(calls: Iterable[Call], measure: Measure) -> Basis:
     return Basis.CENTRE_AND_NULLS if nulls else Basis.CENTRE
 
 
-def _direct(calls: tuple[Call, ...]) -> tuple[Block, list[Source]] | None:
+def _direct(calls: tuple[Call, ...]) -> _Found | None:
     """The counts and sums themselves, where nothing else is asked for."""
     if not {call.aggregate for call in calls} <= {"count", "sum"}:
         return None
@@ -418,4 +471,4 @@ def _direct(calls: tuple[Call, ...]) -> tuple[Block, list[Source]] | None:
         way = next(way for way in _ways(call.aggregate, call.measure) if way.basis is basis)
         sources.append(Source(len(bases), way))
         bases.append((basis, call.measure))
-    return Block(cube.MECHANISM, tuple(bases)), sources
+    return bases, sources

@@ -18,7 +18,7 @@ from dpsql.aggregates.count import UNIT_WAY
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.grids import widened
-from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole
+from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole, weights_of
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
@@ -317,20 +317,20 @@ def plan_release(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family
 
 def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Family) -> ReleasePlan:
     counted = [c for c in query.calls if c.epsilon is None and _is_count_of_units(query, c)]
-    weights = dict(zip(map(id, query.calls), query.weights, strict=False))
+    weights = dict(zip(map(id, query.calls), weights_of(query), strict=True))
     sharing = tuple(c for c in query.calls if c.epsilon is None and c not in counted)
     layouts: list[tuple[Layout, tuple[Call, ...], Fraction]] = []
     for call in query.calls:
         if call.epsilon is not None:
-            layouts.append((best_layout((call,), (Fraction(1),), family), (call,), call.epsilon))
+            layouts.append((best_layout(replace(query, calls=(call,), weights=()), family), (call,), call.epsilon))
     left = epsilon - sum((e for *_, e in layouts), Fraction(0))
     if (sharing or query.private_keys) and left <= 0:
         raise InvalidParameter(
             f"the aggregates that ask for an epsilon leave nothing of {float(epsilon):g} for the others",
             hint="ask for less in them, or for more in all",
         )
-    of_each = tuple(weights.get(id(call), Fraction(1)) for call in sharing)
-    shared = best_layout(sharing, of_each, family) if sharing else None
+    of_each = tuple(weights[id(call)] for call in sharing)
+    shared = best_layout(replace(query, calls=sharing, weights=of_each), family) if sharing else None
     blocks = 0 if shared is None else len(shared.blocks)
     selection = _selection(query, left, delta, blocks) if query.private_keys else None
     bases: list[BasisPlan] = []
@@ -475,29 +475,6 @@ def _selection(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, blocks: 
 # ---------------------------------------------------------------------------------------------- grids
 
 
-def _bound(query: ReleaseQuery, measure: Measure, basis: Basis) -> ContributionBound:
-    """How much of one unit's rows a measure counts: the least of the bounds that the policy gives.
-
-    A unit is counted once in each group that it has rows in (COUNT(DISTINCT unit)): as often as it has groups, or rows.
-    Of other distinct values it has as many pairs of group and value as rows; the inner query keeps no more (PROOFS
-    P10).
-    """
-    bound, (groups, per_group) = query.rows.bound, query.rows.groups
-    assert bound is not None
-    if measure.of_unit and query.private_keys:
-        return ContributionBound(bound.rows if groups is None else min(groups, bound.rows), weighted=True)
-    if measure.of_unit:
-        most = min(query.cells, bound.rows, query.cells if groups is None else groups)
-        return ContributionBound(most, weighted=most < query.cells and (bound.weighted or most < bound.rows))
-    if measure.by_unit:
-        return ContributionBound(bound.rows)
-    if basis is Basis.CELLS:  # the cells of a group are no groups, so rows are weighted by unit
-        return bound
-    if query.keys and groups is not None and per_group is not None and groups * per_group < bound.rows:
-        return ContributionBound(groups * per_group, weighted=True, groups=groups)
-    return bound
-
-
 MOST_CELLS = 2**19
 """Of the grids of all groups together, where values are chosen: noise is drawn for each of them."""
 LEAST_CELLS = 2**12
@@ -546,7 +523,7 @@ def _basis_plans(query: ReleaseQuery, layout: Layout, epsilon: Fraction, first: 
     for index, (block, share) in enumerate(zip(layout.blocks, layout.shares(), strict=True)):
         planned = [
             BasisPlan(
-                basis, measure, grid_of(measure), (), _bound(query, measure, basis), share * epsilon,
+                basis, measure, grid_of(measure), (), block.bound, share * epsilon,
                 block.mechanism, first + index, block.sums,
             )
             for basis, measure in block.bases

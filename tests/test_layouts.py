@@ -333,6 +333,24 @@ def test_the_shares_of_blocks_add_up_to_epsilon_exactly(mechanism: MechanismChoi
         assert sum(bases[0].epsilon for bases in release.blocks) == release.epsilon == Fraction(epsilon)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "rows"),
+    [
+        ("COUNT(*), COUNT(DISTINCT person)", (3, 1)),
+        ("COUNT(*), COUNT(DISTINCT age)", (3, 3)),
+        ("COUNT(DISTINCT person), MEDIAN(age)", (1, 3)),
+    ],
+)
+def test_blocks_share_epsilon_by_the_noise_for_a_unit(plain: Bench, numbers: str, rows: tuple[int, int]) -> None:
+    """A unit counts with so many rows in each: no other shares make the sum of the squared errors less."""
+    release = planned(plain, numbers, table="u")
+    shares = [release.bases[number.basis].epsilon for number in release.numbers]
+    assert sum(shares) == 1
+    squares = [2 * (k / float(e)) ** 2 for k, e in zip(rows, shares, strict=True)]
+    least = min(2 * (rows[0] / e) ** 2 + 2 * (rows[1] / (1 - e)) ** 2 for e in np.linspace(0.001, 0.999, 999))
+    assert sum(squares) <= least * 1.0001
+
+
 def weighted(asked: Bench, weights: str, numbers: str = "COUNT(*) AS n, COUNT(DISTINCT age) AS d") -> list[Fraction]:
     """The shares of the blocks of a query with these weights."""
     sql = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(weights = ({weights})) {numbers} FROM t"

@@ -163,12 +163,12 @@ SELECT clinic, COUNT(DISTINCT cust), COUNT(*) FROM visit GROUP BY clinic
 --> epsilon 1, charged 1
 --> release 0 of visit: 3 groups, epsilon 1, unit visit.cust
 -->   key clinic: 3 values from listed values: X, Y, Z
--->   COUNT(DISTINCT cust): ±12 at 95 %; discrete Laplace, basis present, epsilon 0.5
+-->   COUNT(DISTINCT cust): ±18 at 95 %; discrete Laplace, basis present, epsilon 0.324781
 -->     counted in full: 2 groups of a unit, of which more count in proportion
--->     present: Δf 2, scale 4
--->   COUNT(*): ±36 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     present: Δf 2, scale 6.158
+-->   COUNT(*): ±27 at 95 %; discrete Laplace, basis rows, epsilon 0.675219
 -->     counted in full: 2 groups of a unit with 3 rows each, which is less than 12 rows
--->     rows: Δf 6, scale 12
+-->     rows: Δf 6, scale 8.886
 -->   inner SQL (on the private engine):
 -->     WITH pairs AS MATERIALIZED (SELECT DISTINCT "unit", "_dpsql_key_0" FROM (SELECT "clinic" AS "_dpsql_key_0", "cust" AS "unit" FROM "memory"."main"."visit" WHERE NOT "cust" IS NULL) AS q) SELECT "_dpsql_key_0", CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COALESCE(SUM("weight"), 0) AS "sum_0" FROM pairs JOIN (SELECT "unit" AS "of_unit", CAST((2097152 // GREATEST(COUNT(*), 2)) AS INT) AS "weight" FROM pairs GROUP BY "unit") AS w ON "unit" = "of_unit" GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN ('X', 'Y', 'Z')) ELSE FALSE END
 -->     WITH pairs AS MATERIALIZED (SELECT "unit", "_dpsql_key_0", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT "clinic" AS "_dpsql_key_0", "cust" AS "unit" FROM "memory"."main"."visit" WHERE NOT "cust" IS NULL) AS q GROUP BY "unit", "_dpsql_key_0") SELECT "_dpsql_key_0", CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COALESCE(SUM(((CAST((3145728 // GREATEST("size", 3)) AS BIGINT) * "weight") >> 20) * CAST("sum_0" AS INT128)), 0) AS "sum_0" FROM pairs JOIN (SELECT "unit" AS "of_unit", CAST((2097152 // GREATEST(COUNT(*), 2)) AS INT) AS "weight" FROM pairs GROUP BY "unit") AS w ON "unit" = "of_unit" GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN ('X', 'Y', 'Z')) ELSE FALSE END

@@ -165,8 +165,8 @@ PLANTED = (
     ),
     _planted(
         "B9", "each of several aggregates gets the whole ε", "plan.py",
-        "measure, grid_of(measure), (), _bound(query, measure, basis), share * epsilon,",
-        "measure, grid_of(measure), (), _bound(query, measure, basis), epsilon,",
+        "measure, grid_of(measure), (), block.bound, share * epsilon,",
+        "measure, grid_of(measure), (), block.bound, epsilon,",
         "test_threats.py::test_numbers_of_one_statement_share_its_epsilon",
     ),
     _planted(
