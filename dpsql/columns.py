@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -95,13 +96,14 @@ def _ends(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy], level: F
 
 
 def _parts(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Noisy:
-    """The noisy sums that a number is computed from: of its basis, and the count of another where it has none."""
+    """The noisy sums that a number is computed from: of its basis, and a count of others where it has none."""
     own = sums[number.basis]
     if number.ends:
         return {name: chosen for basis in (number.basis, *number.ends) for name, chosen in sums[basis].items()}
-    if number.count is None:
+    if not number.counts:
         return own
-    return {**own, "count": shared_count(sums[number.count], plan.bases[number.count].grid)}
+    first, *others = (shared_count(sums[basis], plan.bases[basis].grid) for basis in number.counts)
+    return {**own, "count": reduce(lambda x, y: weighted(1, x, 1, y), others, first)}
 
 
 def listed(plan: ReleasePlan) -> Released:

@@ -165,6 +165,8 @@ def _planned(
         "mechanism": _mechanism(basis),
         "basis": basis.basis.value,
         "epsilon": _number(basis.epsilon),
+        "parts_of_rows": plan.parts_of(number),
+        "parts_added": max(1, len(number.counts)),
         "bound": _bound(basis, plan.query.rows),
         **_error(number, plan),
         "rows_stored": None if rows is None else list(rows),
@@ -180,7 +182,7 @@ def _planned(
             "bounds": [_number(grid.lower), _number(grid.upper)],
             "grain": _number(grid.grain),
         }
-    bases = [basis] if number.count is None else [basis, plan.bases[number.count]]
+    bases = [plan.bases[index] for index in dict.fromkeys((number.basis, *number.counts))]
     facts["parts"] = [
         {
             "name": part.name,
@@ -322,6 +324,7 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         error = f" {_error_text(number) or 'error depends on the data'}{bounds};"
         lines.append(
             f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon {number['epsilon']:g}"
+            + _partition_text(number)
         )
         if number["epsilon_of_ends"]:
             shares = ", ".join(f"{epsilon:g}" for epsilon in number["epsilon_of_ends"])
@@ -341,6 +344,14 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
     if not release["inner_sql"]:
         return [*lines, "  the declared keys are listed: nothing is read, nothing is charged"]
     return [*lines, "  inner SQL (on the private engine):", *(f"    {sql}" for sql in release["inner_sql"])]
+
+
+def _partition_text(number: dict[str, Any]) -> str:
+    """Whether a number is of one of several parts of the rows, each of which has that ε, or of all of them."""
+    if number["parts_of_rows"] == 1:
+        return ""
+    parts = f"{number['parts_of_rows']} parts of the rows"
+    return f" in each of {parts}, added up" if number["parts_added"] > 1 else f" for one of {parts}"
 
 
 def _instead_text(number: dict[str, Any]) -> str:

@@ -19,9 +19,10 @@ from sqlglot import exp
 from dpsql import aggregates
 from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, Basis, Choice, Grid, Way
 from dpsql.aggregates.choice import way as choice_way
-from dpsql.aggregates.count import PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE, TOTAL_WAY, VALUED_WAYS
+from dpsql.aggregates.count import PARTS_WAY, PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE, TOTAL_WAY, VALUED_WAYS
+from dpsql.disjoint import disjoint
 from dpsql.expressions import Typed
-from dpsql.expressions.literals import BOOLEAN, case_when
+from dpsql.expressions.literals import BOOLEAN, case_when, paren
 from dpsql.grids import natural_grid
 from dpsql.policy import MechanismChoice
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace
@@ -43,17 +44,23 @@ _SIZES = {basis: len(basis.parts(Grid(Fraction(0), Fraction(1), 1))) for basis i
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a number is computed from: the number of its basis, how, and the basis that counts its rows, if another.
+    """What a number is computed from: the number of its basis, how, and the bases that count its rows, if others.
 
-    rows  how that one counts them
-    ends  where the ends of its interval are chosen too: the numbers of their bases
+    counts  the numbers of those; their counts are added up
+    rows    how each counts them
+    ends    where the ends of its interval are chosen too: the numbers of their bases
     """
 
     basis: int
     way: Way
-    count: int | None = None
-    rows: Way | None = None
+    counts: tuple[int, ...] = ()
+    rows: tuple[Way, ...] = ()
     ends: tuple[int, ...] = ()
+
+    def moved(self, by: int) -> Source:
+        """The same, where so many bases stand before."""
+        counts, ends = (tuple(basis + by for basis in bases) for bases in (self.counts, self.ends))
+        return replace(self, basis=self.basis + by, counts=counts, ends=ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +69,15 @@ class Block:
 
     bound    how much one unit's rows count in them: what all noise of the block is in proportion to
     choices  where nothing gets noise, but values are chosen: what is asked for
+    part     which part of which partition of the rows it reads, by numbers: blocks of other parts of that read none of
+             its rows, so they don't share ε with it; None: it shares with all
     """
 
     mechanism: Mechanism
     bases: tuple[tuple[Basis, Measure], ...]
     bound: ContributionBound
     choices: tuple[Choice, ...] = ()
+    part: tuple[int, int] | None = None
 
     @property
     def sums(self) -> int:
@@ -111,29 +121,61 @@ class Layout:
             own, of_count = source.way.loads(even=even)
             for basis in (source.basis, *source.ends):
                 loads[of_basis[basis]] += square * own
-            if source.count is not None and source.rows is not None:
-                loads[of_basis[source.count]] += square * of_count * source.rows.variance
+            for basis, rows in zip(source.counts, source.rows, strict=True):
+                loads[of_basis[basis]] += square * of_count * rows.variance
         return [load * block.factor for load, block in zip(loads, self.blocks, strict=True)]
+
+    @property
+    def partitions(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """The blocks by number: in each partition of the rows those of each part; a block of no part stands alone."""
+        found: dict[tuple[bool, int], dict[int, list[int]]] = {}
+        for index, block in enumerate(self.blocks):
+            partition, part = ((True, index), 0) if block.part is None else ((False, block.part[0]), block.part[1])
+            found.setdefault(partition, {}).setdefault(part, []).append(index)
+        return tuple(tuple(map(tuple, parts.values())) for parts in found.values())
 
     def shares(self) -> tuple[Fraction, ...]:
         """The part of ε that each block gets: ∝ c^(2/3), for which Σ (c / e)² is least; they add up to 1 exactly.
 
-        Rounded to thousandths of the largest, in which equal blocks get equal shares.
+        Of a partition each part gets the same share, and splits it among its blocks; c² of a part is what it comes to
+        with all of ε, and that of a partition the sum of these.
         """
-        roots = [math.cbrt(load) for load in self._loads()]
-        largest = max(roots) or 1.0
-        steps = [max(LEAST_STEPS, round(SHARE_STEPS * root / largest)) for root in roots]
-        return tuple(Fraction(step, sum(steps)) for step in steps)
+        loads, partitions = self._loads(), self.partitions
+        found: dict[int, Fraction] = {}
+        for parts, share in zip(partitions, _split([_of_parts(loads, parts) for parts in partitions]), strict=True):
+            for part in parts:
+                within = _split([loads[block] for block in part])
+                found |= {block: share * e for block, e in zip(part, within, strict=True)}
+        return tuple(found[block] for block in range(len(loads)))
 
     @property
     def cost(self) -> float:
         """The sum of the numbers' relative variances, with the best shares, for the worst values."""
-        return sum(math.cbrt(load) for load in self._loads()) ** 3
+        loads = self._loads()
+        return _least([_of_parts(loads, parts) for parts in self.partitions])
 
     @property
     def even_cost(self) -> float:
         """The same for values that are spread evenly, with the shares that they get."""
         return sum(load / float(e) ** 2 for load, e in zip(self._loads(even=True), self.shares(), strict=True))
+
+
+def _split(loads: Sequence[float]) -> list[Fraction]:
+    """Shares ∝ load^(1/3), rounded to thousandths of the largest, in which equal loads have equal shares."""
+    roots = [math.cbrt(load) for load in loads]
+    largest = max(roots, default=0.0) or 1.0
+    steps = [max(LEAST_STEPS, round(SHARE_STEPS * root / largest)) for root in roots]
+    return [Fraction(step, sum(steps)) for step in steps]
+
+
+def _least(loads: Iterable[float]) -> float:
+    """The least Σ load / e² of shares e that add up to 1."""
+    return sum(map(math.cbrt, loads)) ** 3
+
+
+def _of_parts(loads: Sequence[float], parts: Iterable[Iterable[int]]) -> float:
+    """The load of a partition, whose parts each have all of its share for their blocks."""
+    return sum(_least(loads[block] for block in part) for part in parts)
 
 
 Family = MechanismChoice | Literal["cube"]
@@ -143,8 +185,18 @@ Family = MechanismChoice | Literal["cube"]
 def best_layout(query: ReleaseQuery, family: Family) -> Layout:
     """The layout of least variance: of those with Laplace noise alone; where the family is `auto`, of all.
 
-    Where no cube is possible, or `auto` finds none better, the Laplace layout. Values are chosen in blocks apart.
+    Where no cube is possible, or `auto` finds none better, the Laplace layout. Numbers of rows that are apart by their
+    FILTERs don't share ε, where that is better; not where cubes are wanted.
     """
+    best = _sharing(query, family)
+    for layout in _partitioned(query, family) if family != "cube" else ():
+        if layout.even_cost < best.even_cost * (1 - 1e-9):
+            best = layout
+    return best
+
+
+def _sharing(query: ReleaseQuery, family: Family) -> Layout:
+    """The layout of least variance in which all blocks share ε. Values are chosen in blocks apart."""
     chosen = [i for i, call in enumerate(query.calls) if call.choice is not None]
     others = [i for i, call in enumerate(query.calls) if call.choice is None]
     if not chosen:
@@ -169,15 +221,13 @@ def _joined(query: ReleaseQuery, *parts: tuple[Sequence[int], Layout]) -> Layout
     sources: dict[int, Source] = {}
     bases = 0
     for indices, layout in parts:
-        blocks += layout.blocks
-        sources |= {i: _moved(source, bases) for i, source in zip(indices, layout.sources, strict=True)}
+        before = len(blocks)
+        for block in layout.blocks:
+            part = block.part and (block.part[0] + before, block.part[1])
+            blocks.append(replace(block, part=part))
+        sources |= {i: source.moved(bases) for i, source in zip(indices, layout.sources, strict=True)}
         bases += len(layout.bases)
     return Layout(tuple(blocks), tuple(sources[i] for i in range(len(query.calls))), weights_of(query))
-
-
-def _moved(source: Source, by: int) -> Source:
-    count = None if source.count is None else source.count + by
-    return replace(source, basis=source.basis + by, count=count, ends=tuple(end + by for end in source.ends))
 
 
 def _block(
@@ -293,6 +343,7 @@ def _modes(measure: Measure, ways: _Ways) -> Iterator[_Mode]:
     indexed = grid_of(measure).cells > 0
     for mode in (
         (Basis.PRESENT,),
+        (Basis.PRESENT_AND_NULLS,),
         (Basis.SUM,),
         (Basis.SUM, Basis.PRESENT),
         *(((Basis.CENTRE,),) if len({identity for _, identity in ways}) > 1 else ()),
@@ -350,7 +401,7 @@ def _assign(
         best = min(options, key=lambda source: source.way.variance)
         if best.way.of_count is not None:
             counted = rows(measure)
-            best = Source(best.basis, best.way, counted.basis, counted.way)
+            best = Source(best.basis, best.way, (counted.basis,), (counted.way,))
         sources.append(best)
     blocks = tuple(_block(query, laplace.MECHANISM, [basis]) for basis in bases)
     return Layout(blocks, tuple(sources), weights_of(query))
@@ -367,6 +418,133 @@ def _counts(measure: Measure, bases: Sequence[tuple[Basis, Measure]]) -> Iterato
             yield Source(index, ROWS_FROM_NULLABLE[basis])
         elif known.argument is not None and is_whole(known):
             yield from (Source(index, way) for way in PRESENT_WAYS if way.basis is basis)
+
+
+# ---------------------------------------------------------------------------------------------- partitions
+
+MAX_PARTS = 8
+"""Of a partition, with the rest one more: an interval of more terms than their counts have isn't known."""
+
+
+def _partitioned(query: ReleaseQuery, family: Family) -> Iterator[Layout]:
+    """Layouts in which numbers under disjoint FILTERs have the same ε, each its own: no row is in two of them.
+
+    All other numbers share with the partitions. A count of all rows may be what the parts of one partition and a part
+    for the rest count together; then these have Laplace noise, since intervals are known of its sums.
+    """
+    of_filter: dict[str, list[int]] = {}
+    for index, call in enumerate(query.calls):
+        if _may_be_part(query, call):
+            of_filter.setdefault(call.measure.identity[1], []).append(index)
+    everyone = [i for i, call in enumerate(query.calls) if _counts_everyone(call)]
+    if len(of_filter) > MAX_SEARCHED or len(of_filter) + bool(everyone) < 2:
+        return
+    groups = _apart(query, of_filter.values())
+    for counted in (None, *range(len(groups))) if everyone else (None,):
+        partitions = [
+            _partition(query, parts, everyone if number == counted else [], family)
+            for number, parts in enumerate(groups)
+            if len(parts) > 1 or number == counted
+        ]
+        known = [found for found in partitions if found is not None]
+        if not known or len(known) < len(partitions):
+            continue
+        taken = {index for indices, _ in known for index in indices}
+        others = [index for index in range(len(query.calls)) if index not in taken]
+        rest = [(others, _sharing(_picked(query, others), family))] if others else []
+        yield _joined(query, *known, *rest)
+
+
+def _may_be_part(query: ReleaseQuery, call: Call) -> bool:
+    """Whether a number is one of the rows under its FILTER alone, and each counts as much as for all other numbers.
+
+    Of a unit's distinct values each measure keeps as many as the bound says, whatever others keep.
+    """
+    measure = call.measure
+    if measure.filter is None or (measure.distinct and query.rows.unit is not None):
+        return False
+    basis = Basis.ROWS if call.choice is None else Basis.CELLS
+    return bound_of(query, measure, basis) == bound_of(query, Measure(None, measure.filter), Basis.ROWS)
+
+
+def _counts_everyone(call: Call) -> bool:
+    return call.aggregate == "count" and call.measure.filter is None and is_whole(call.measure)
+
+
+def _apart(query: ReleaseQuery, of_filter: Iterable[list[int]]) -> list[list[list[int]]]:
+    """The calls of each filter, in groups of filters that are disjoint, as large as they come."""
+    groups: list[list[list[int]]] = []
+
+    def condition(calls: list[int]) -> exp.Expr | None:
+        return query.calls[calls[0]].measure.filter
+
+    for calls in of_filter:
+        fitting = (
+            g for g in groups if len(g) < MAX_PARTS and all(disjoint(condition(calls), condition(known)) for known in g)
+        )
+        if (group := next(fitting, None)) is None:
+            groups.append(group := [])
+        group.append(calls)
+    return groups
+
+
+def _partition(
+    query: ReleaseQuery, parts: Sequence[list[int]], everyone: Sequence[int], family: Family
+) -> tuple[list[int], Layout] | None:
+    """The calls, by index, whose numbers come from a partition of the rows, and its layout.
+
+    With those that count `everyone` there is a part for the rest, if there may be one; None where that isn't known to
+    be apart.
+    """
+    conditions = [condition for calls in parts if (condition := query.calls[calls[0]].measure.filter) is not None]
+    own: list[Sequence[int]] = [*parts]
+    if everyone and not _leave_none(query, conditions):
+        rest = _rest(conditions)
+        if not all(disjoint(rest, condition) for condition in conditions):
+            return None
+        conditions, own = [*conditions, rest], [*own, ()]
+    blocks: list[Block] = []
+    sources: dict[int, Source] = {}
+    counts: list[Source] = []
+    for number, (calls, condition) in enumerate(zip(own, conditions, strict=True)):
+        asked, count = _picked(query, [*calls, *everyone]), Measure(None, condition)
+        of_part = (*asked.calls[: len(calls)], *(replace(query.calls[i], measure=count) for i in everyone))
+        layout = _sharing(replace(asked, calls=of_part), "laplace" if everyone else family)
+        found = [source.moved(sum(len(block.bases) for block in blocks)) for source in layout.sources]
+        sources |= zip(calls, found, strict=False)
+        counts += found[len(calls) :][:1]
+        blocks += [replace(block, part=(0, number)) for block in layout.blocks]
+    for index in everyone:
+        added = tuple(source.basis for source in counts), tuple(source.way for source in counts)
+        sources[index] = Source(counts[-1].basis, PARTS_WAY, *added)
+    listed = sorted(sources)
+    return listed, Layout(tuple(blocks), tuple(sources[i] for i in listed), weights_of(_picked(query, listed)))
+
+
+_NEVER_NULL = (
+    exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In,
+    exp.NullSafeEQ, exp.NullSafeNEQ, exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Neg,
+)  # fmt: skip
+
+
+def _leave_none(query: ReleaseQuery, conditions: Sequence[exp.Expr]) -> bool:
+    """Whether one of the conditions holds for each row, if columns have NULL where the policy says so alone.
+
+    As a count of rows with a value is one of all rows then: a matter of what is counted, not of privacy.
+    """
+    sets = query.rows.sets
+    for node in itertools.chain.from_iterable(condition.walk() for condition in conditions):
+        known = not isinstance(node, exp.Column) or (node.name in sets and not sets[node.name].nullable)
+        if not isinstance(node, _NEVER_NULL) or not known:
+            return False
+    *first, last = (exp.Not(this=exp.Paren(this=condition.copy())) for condition in conditions)
+    return bool(first) and disjoint(exp.and_(*first, copy=False), last)
+
+
+def _rest(conditions: Iterable[exp.Expr]) -> exp.Expr:
+    """That none of the conditions holds: each is FALSE or NULL."""
+    holding = [exp.NullSafeEQ(this=paren(condition.copy()), expression=exp.true()) for condition in conditions]
+    return exp.and_(*(exp.Not(this=exp.Paren(this=each)) for each in holding), copy=False)
 
 
 # ---------------------------------------------------------------------------------------------- cube noise
@@ -431,7 +609,7 @@ def _centred(calls: tuple[Call, ...], *, halved: bool = False) -> _Found | None:
             assert measure.filter is not None
             everyone = place(Basis.TOTAL, Measure(None, None))
             halves = place(Basis.VALUED, _as_values(measure.filter))
-            sources.append(Source(halves, VALUED_WAYS[0], everyone, TOTAL_WAY))
+            sources.append(Source(halves, VALUED_WAYS[0], (everyone,), (TOTAL_WAY,)))
             continue
         total = place(Basis.TOTAL, Measure(None, measure.filter))
         if call.aggregate == "count" and is_whole(measure):
@@ -439,7 +617,8 @@ def _centred(calls: tuple[Call, ...], *, halved: bool = False) -> _Found | None:
             continue
         basis = _centred_basis(calls, measure)
         way = next(way for way in _ways(call.aggregate, measure) if way.basis is basis)
-        sources.append(Source(place(basis, measure), way, *((total, TOTAL_WAY) if way.of_count is not None else ())))
+        counted = ((total,), (TOTAL_WAY,)) if way.of_count is not None else ()
+        sources.append(Source(place(basis, measure), way, *counted))
     return bases, sources
 
 

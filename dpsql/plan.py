@@ -9,12 +9,14 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import NO_GRID, SQUARED, Basis, Grid, Law, Way
 from dpsql.aggregates.choice import EVEN_CELLS, FEW_CELLS, TEMPORAL, Candidates, ladder
 from dpsql.aggregates.count import UNIT_WAY
+from dpsql.disjoint import disjoint
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.grids import widened
@@ -50,6 +52,7 @@ class BasisPlan:
 
     block       bases with the same number get their noise together, from one mechanism: that of their block
     sums        how many parts the block has
+    part        which part of which partition of the rows the block reads, by numbers; None: it may read any
     candidates  where no noise is added, but values are chosen: among what, and how
     """
 
@@ -62,6 +65,7 @@ class BasisPlan:
     mechanism: Mechanism = laplace.MECHANISM
     block: int = 0
     sums: int = 1
+    part: tuple[int, int] | None = None
     candidates: Candidates | None = None
 
     @property
@@ -108,16 +112,16 @@ class BasisPlan:
 class NumberPlan:
     """One distinct aggregate call: computed in `way` from basis number `basis` of its release.
 
-    count       where another basis counts its rows: the number of that one
-    count_terms  how many noisy parts are added to make that count
-    ends        where the ends of its interval are chosen: the numbers of their bases
+    counts       where other bases count its rows: the numbers of those, whose counts are added up
+    count_terms  how many noisy parts of each are added to make its count
+    ends         where the ends of its interval are chosen: the numbers of their bases
     """
 
     call: Call
     basis: int
     way: Way
-    count: int | None = None
-    count_terms: int = 1
+    counts: tuple[int, ...] = ()
+    count_terms: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
 
 
@@ -142,6 +146,10 @@ class ReleasePlan:
             scales = {b.scale(part) for b in bases for part in b.parts}
             if bases[0].mechanism.one_scale and len(scales) > 1:
                 raise AssertionError("the sums of such a block have noise of one scale")
+        for one, other in combinations((b for b in self.bases if b.part is not None), 2):
+            assert one.part is not None and other.part is not None
+            if one.part[0] == other.part[0] and one.part != other.part and not _apart(one, other):
+                raise AssertionError("what isn't known to read other rows is no other part of a partition")
         if self.loss > self.epsilon:
             raise AssertionError("a release would lose more than its share of epsilon")
 
@@ -155,18 +163,33 @@ class ReleasePlan:
 
     @property
     def loss(self) -> Fraction:
-        """Blocks add (each reads all rows); the groups of one release don't.
+        """Blocks add (each reads all rows); the groups of one release don't, nor do the parts of a partition.
 
         A row is in one group; a unit may be in many, but its bound holds for the sum over all groups. Within a block
         the mechanism's norm says what its bases lose together.
+
+        Of a partition's parts the one counts that loses most. The noise of a block is independent of all other; its
+        density changes by a factor of exp(ε · W / B) at most, where the unit's rows that it reads have the weight W and
+        B is the bound: norms add up over rows, and a row that doesn't meet the FILTER adds 0. (So it is of choices,
+        whose scores move by the weights of the rows.) A row meets the FILTER of one part at most (`disjoint`), and each
+        part's weights are made for a number that counts at least all of the unit's rows which any part reads, or all
+        rows have the weight 1 and the unit no more than B: so the W of all parts add up to B at most, and their losses
+        to Σ W / B · (what the blocks of a part lose for a whole unit), which is no more than the largest of these. For
+        distinct values of a unit that doesn't hold, since each measure keeps as many as B.
         """
-        return sum((bases[0].mechanism.norm(b.moved for b in bases) for bases in self.blocks), Fraction(0))
+        lost: dict[object, dict[object, Fraction]] = {}
+        for bases in self.blocks:
+            one = bases[0]
+            parts = lost.setdefault(("block", one.block) if one.part is None else one.part[0], {})
+            parts[one.part] = parts.get(one.part, Fraction(0)) + one.mechanism.norm(b.moved for b in bases)
+        return sum((max(parts.values()) for parts in lost.values()), Fraction(0))
 
     def law(self, number: NumberPlan) -> Law:
         """The law of the noise of the sums that a number is computed from."""
         basis = self.bases[number.basis]
-        count_scale = Fraction(0) if number.count is None else self.bases[number.count].row_scale
-        return Law(basis.mechanism, basis.row_scale, basis.sums, count_scale, number.count_terms)
+        counted = zip(number.counts, number.count_terms, strict=True)
+        scales = tuple(self.bases[index].row_scale for index, terms in counted for _ in range(terms))
+        return Law(basis.mechanism, basis.row_scale, basis.sums, scales)
 
     def rank_of(self, number: NumberPlan, level: Fraction | float) -> Rank | None:
         """What is known of the rank of a value that was chosen, in rows that count in full; None of other numbers."""
@@ -183,6 +206,11 @@ class ReleasePlan:
     @property
     def delta(self) -> Fraction:
         return Fraction(0) if self.selection is None else self.selection.delta
+
+    def parts_of(self, number: NumberPlan) -> int:
+        """How many parts the partition of the rows has that a number is of; 1 where there is none."""
+        own = self.bases[number.basis].part
+        return 1 if own is None else len({b.part for b in self.bases if b.part is not None and b.part[0] == own[0]})
 
     @property
     def passes(self) -> tuple[tuple[int, ...], ...]:
@@ -203,6 +231,12 @@ class Plan:
     epsilon: Fraction
     charge: PrivacyLoss
     constants: tuple[Constant, ...] = ()
+
+
+def _apart(one: BasisPlan, other: BasisPlan) -> bool:
+    """Whether two bases read disjoint rows, each of which counts as much as for the other: see `ReleasePlan.loss`."""
+    by_rows = not any(measure.by_unit or measure.of_unit for measure in (one.measure, other.measure))
+    return by_rows and one.bound == other.bound and disjoint(one.measure.filter, other.measure.filter)
 
 
 def charge_of(releases: Iterable[ReleasePlan], settings: PrivacySettings) -> PrivacyLoss:
@@ -331,7 +365,7 @@ def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Fa
         )
     of_each = tuple(weights[id(call)] for call in sharing)
     shared = best_layout(replace(query, calls=sharing, weights=of_each), family) if sharing else None
-    blocks = 0 if shared is None else len(shared.blocks)
+    blocks = 0 if shared is None else len(shared.partitions)
     selection = _selection(query, left, delta, blocks) if query.private_keys else None
     bases: list[BasisPlan] = []
     if selection is not None:
@@ -344,10 +378,9 @@ def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Fa
     numbers: dict[int, NumberPlan] = {}
     for layout, calls, share in layouts:
         for call, source in zip(calls, layout.sources, strict=True):
-            count = None if source.count is None else source.count + len(bases)
-            terms = 1 if source.rows is None else round(source.rows.variance / 2)
-            ends = tuple(end + len(bases) for end in source.ends)
-            numbers[id(call)] = NumberPlan(call, source.basis + len(bases), source.way, count, terms, ends)
+            source = source.moved(len(bases))
+            terms = tuple(round(way.variance / 2) for way in source.rows)
+            numbers[id(call)] = NumberPlan(call, source.basis, source.way, source.counts, terms, source.ends)
         bases += _basis_plans(query, layout, share, 1 + max((b.block for b in bases), default=-1))
     _check_draws(query, bases)
     listed = tuple(numbers.get(id(call)) or NumberPlan(call, 0, UNIT_WAY) for call in query.calls)
@@ -521,10 +554,11 @@ def _basis_plans(query: ReleaseQuery, layout: Layout, epsilon: Fraction, first: 
     """The bases of a layout, whose blocks are numbered from `first` on and share ε."""
     found: list[BasisPlan] = []
     for index, (block, share) in enumerate(zip(layout.blocks, layout.shares(), strict=True)):
+        part = block.part and (first + block.part[0], block.part[1])
         planned = [
             BasisPlan(
                 basis, measure, grid_of(measure), (), block.bound, share * epsilon,
-                block.mechanism, first + index, block.sums,
+                block.mechanism, first + index, block.sums, part,
             )
             for basis, measure in block.bases
         ]  # fmt: skip

@@ -232,7 +232,7 @@ def _released_often(
         parts = (*parts, *Basis.TOTAL.parts(grid))
         fine = noise.cube(scale * 2**30, len(parts), draws)
         drawn = [(z * p.unit + 2**29) // 2**30 for z, p in zip(fine, parts, strict=True)]
-        law = Law(cube.MECHANISM, scale, len(parts), scale)
+        law = Law(cube.MECHANISM, scale, len(parts), (scale,))
     else:
         drawn = [noise.laplace(p.unit * scale, draws) for p in parts]
         law = Law(laplace.MECHANISM, scale)

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,14 +15,16 @@ import pytest
 from sqlglot import exp
 
 from dpsql import plan
-from dpsql.audit.replay import RecordingNoise, Violated, realised_loss, record
+from dpsql.audit.replay import RecordingNoise, Violated, compare, realised_loss, record
 from dpsql.columns import released
+from dpsql.disjoint import disjoint
 from dpsql.errors import Error
-from dpsql.layouts import LEAST_STEPS, Layout
+from dpsql.layouts import LEAST_STEPS, Block, Layout
 from dpsql.plan import ReleasePlan, alternative
 from dpsql.policy import MechanismChoice, Policy
 from dpsql.privacy.mechanisms import cube, laplace
 from dpsql.privacy.noise import SystemNoise
+from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.query import number_name
 from dpsql.release import release
 from tests.harness import Bench, ZeroNoise, bench, make_policy
@@ -37,6 +40,7 @@ TABLES = """  t:
       score: {type: double, bounds: [-1, 1]}
       maybe: {type: integer, bounds: [100, 110], nullable: true}
       word: {type: text, nullable: true}
+      yes: {type: boolean, nullable: true}
   u:
     source: t.parquet
     unit: {column: person, max_rows: 3}
@@ -49,7 +53,7 @@ TABLES = """  t:
 """
 TYPES = {
     "t": {"g": "INTEGER", "age": "INTEGER", "income": "BIGINT", "score": "DOUBLE", "maybe": "INTEGER",
-          "word": "VARCHAR"},
+          "word": "VARCHAR", "yes": "BOOLEAN"},
     "u": {"person": "INTEGER", "g": "INTEGER", "age": "INTEGER", "income": "BIGINT", "maybe": "INTEGER"},
 }  # fmt: skip
 
@@ -99,7 +103,7 @@ def bases(release: ReleasePlan) -> list[str]:
         ("SUM(score), SUM(score + 1)", ["sum", "sum"], ["sum", "sum"]),
         ("SUM(score), SUM(-score)", ["sum", "sum"], ["sum", "sum"]),
         ("COUNT(*), AVG(maybe), AVG(age)", ["endpoints and nulls", "centre"], ["total", "centre and nulls", "centre"]),
-        ("COUNT(*), COUNT(word), AVG(age)", ["present", "endpoints"], ["total", "valued", "centre"]),
+        ("COUNT(*), COUNT(word), AVG(age)", ["present and nulls", "centre"], ["total", "valued", "centre"]),
         ("COUNT(DISTINCT age), AVG(income), COUNT(*)", ["present", "endpoints"], ["present", "endpoints"]),
         ("COUNT(DISTINCT age), VARIANCE(income)", ["present", "Bernstein"], ["total", "moments", "present"]),
         ("COUNT(*), COUNT(*) FILTER (WHERE age > 3)", ["rows", "rows"], ["total", "valued"]),
@@ -143,7 +147,7 @@ def test_auto_is_never_less_exact_than_laplace(plain: Bench, auto: Bench, number
 def test_a_shared_count_is_the_same_for_all(auto: Bench) -> None:
     release = planned(auto, "COUNT(*), AVG(age), AVG(income), SUM(income), COUNT(age)")
     assert bases(release) == ["total", "centre", "centre"]
-    assert {number.count for number in release.numbers if number.count is not None} == {0}
+    assert {count for number in release.numbers for count in number.counts} == {0}
     assert [number.basis for number in release.numbers] == [0, 1, 2, 2, 0]
     assert {basis.sums for basis in release.bases} == {3}
 
@@ -157,7 +161,7 @@ def test_without_noise_numbers_are_those_of_duckdb(mechanism: MechanismChoice, t
     texts = [(str(g), str(a), str(i)) for g, a, i in rows]
     maybe = ["104" if a > 6 else "NULL" for _, a, _ in rows]
     if table == "t":
-        asked.engine.set_rows("t", [(*text, "0.5", m, "NULL") for text, m in zip(texts, maybe, strict=True)])
+        asked.engine.set_rows("t", [(*text, "0.5", m, "NULL", "NULL") for text, m in zip(texts, maybe, strict=True)])
     else:
         people = enumerate(zip(texts, maybe, strict=True))
         asked.engine.set_rows("u", [(str(n // 2), *text, m) for n, (text, m) in people])
@@ -183,9 +187,9 @@ def test_without_noise_numbers_are_those_of_duckdb(mechanism: MechanismChoice, t
 
 
 VICTIMS = [
-    ("0", "0", "0", "-1", "NULL", "NULL"), ("1", "120", "200000", "1", "100", "'a'"),
-    ("1", "9999", "-5", "'NaN'::DOUBLE", "110", "NULL"), ("NULL", "NULL", "NULL", "NULL", "NULL", "NULL"),
-    ("0", "60", "100000", "0", "105", "''"),
+    ("0", "0", "0", "-1", "NULL", "NULL", "TRUE"), ("1", "120", "200000", "1", "100", "'a'", "FALSE"),
+    ("1", "9999", "-5", "'NaN'::DOUBLE", "110", "NULL", "NULL"), ("NULL",) * 7,
+    ("0", "60", "100000", "0", "105", "''", "TRUE"),
 ]  # fmt: skip
 LISTS = (
     "COUNT(*), SUM(income), AVG(income), AVG(age)", "VARIANCE(age)", "VARIANCE(maybe), COUNT(maybe), SUM(maybe)",
@@ -297,12 +301,16 @@ def test_the_sums_of_a_cube_have_one_scale_which_fits(auto: Bench, epsilon: str,
 # ---------------------------------------------------------------------------------------------- shares of ε
 
 
-def layout(*loads: float) -> Layout:
+def layout(*loads: float, parts: Sequence[int] = ()) -> Layout:
+    """Blocks of these loads, of which the first ones are of these parts of a partition."""
+
     class Loaded(Layout):
         def _loads(self, *, even: bool = False) -> list[float]:
             return list(loads)
 
-    return Loaded((), (), ())
+    of_blocks = [(0, part) for part in parts] + [None] * (len(loads) - len(parts))
+    blocks = (Block(laplace.MECHANISM, (), ContributionBound(1), part=part) for part in of_blocks)
+    return Loaded(tuple(blocks), (), ())
 
 
 def test_blocks_share_epsilon_by_the_two_thirds_power_of_their_noise() -> None:
@@ -322,6 +330,8 @@ def test_blocks_share_epsilon_by_the_two_thirds_power_of_their_noise() -> None:
             assert least <= sum(load / e**2 for load, e in zip(loads, moved, strict=True)) * 1.001
             if len(loads) > 10:
                 break
+    assert layout(2.0, 6.0, 8.0, parts=(0, 1)).shares() == (Fraction(1, 2),) * 3, "each part has the partition's share"
+    assert layout(1.0, 1.0, 8.0, parts=(0, 0)).shares() == (Fraction(1, 4), Fraction(1, 4), Fraction(1, 2))
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "auto"])
@@ -330,7 +340,9 @@ def test_the_shares_of_blocks_add_up_to_epsilon_exactly(mechanism: MechanismChoi
     asked = made(mechanism)
     for numbers in LISTS:
         release = planned(asked, numbers, epsilon)
-        assert sum(bases[0].epsilon for bases in release.blocks) == release.epsilon == Fraction(epsilon)
+        apart = {bases[0].part: bases[0].epsilon for bases in release.blocks if bases[0].part is not None}
+        shared = sum(bases[0].epsilon for bases in release.blocks if bases[0].part is None)
+        assert shared + max(apart.values(), default=0) == release.epsilon == Fraction(epsilon)
 
 
 @pytest.mark.parametrize(
@@ -393,6 +405,157 @@ def test_aggregates_with_an_epsilon_of_their_own_are_blocks_of_their_own() -> No
     assert [draw.together for draw in asked.noise.draws] == [1, 3, 3, 3, 4, 4, 4, 4]
 
 
+# ---------------------------------------------------------------------------------------------- partitions
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sums", "counted"),
+    [
+        ("COUNT_IF(yes), COUNT_IF(NOT yes)", ["rows", "rows"], 1),
+        ("AVG(age) FILTER (WHERE yes), AVG(age) FILTER (WHERE NOT yes)", ["endpoints", "endpoints"], 1),
+        ("AVG(age) FILTER (WHERE yes), COUNT(*)", ["endpoints", "rows"], 2),
+        ("SUM(income) FILTER (WHERE g = 1), COUNT(*)", ["endpoints", "rows"], 2),
+        ("COUNT(*), COUNT_IF(g = 0), COUNT_IF(g = 1)", ["rows", "rows", "rows"], 3),
+        ("COUNT(*), COUNT_IF(age < 30), COUNT_IF(age >= 30)", ["rows", "rows"], 2),
+        ("MEDIAN(age) FILTER (WHERE g = 0), COUNT(DISTINCT word) FILTER (WHERE g = 1)", ["cells", "present"], 1),
+    ],
+)
+def test_numbers_under_disjoint_filters_have_all_of_epsilon_each(
+    plain: Bench, numbers: str, sums: list[str], counted: int
+) -> None:
+    release = planned(plain, numbers)
+    assert sorted(bases(release)) == sorted(sums)
+    assert [basis.epsilon for basis in release.bases] == [1] * len(sums) and release.loss == 1
+    assert max([1, *(len(number.counts) for number in release.numbers)]) == counted
+    assert {release.parts_of(number) for number in release.numbers} == {len(sums)}
+
+
+def test_a_nullable_column_parts_the_rows(plain: Bench) -> None:
+    release = planned(plain, "COUNT(*), COUNT(word)")
+    assert bases(release) == ["present and nulls"] and release.loss == 1
+    assert [number["half_width_95"] for number in facts(plain, "COUNT(*), COUNT(word)")] == [4, 3]
+
+
+def test_explain_says_of_which_part_of_the_rows_a_number_is(plain: Bench, auto: Bench) -> None:
+    sql = "SELECT COUNT(*), AVG(age) FILTER (WHERE yes) FROM t"
+    text = plain.session.explain(sql, epsilon=1, analyst="anyone")
+    assert "COUNT(*): ±5 at 95 %; discrete Laplace, basis rows, epsilon 1 in each of 2 parts of the rows, added" in text
+    assert "basis endpoints, epsilon 1 for one of 2 parts of the rows\n" in text
+    assert "instead with cube noise: ±457.975/n" in text
+    assert "parts of the rows" not in plain.session.explain("SELECT COUNT(*) FROM t", epsilon=1, analyst="anyone")
+
+
+def test_parts_may_have_cubes(auto: Bench) -> None:
+    numbers = "AVG(age) FILTER (WHERE yes), AVG(income) FILTER (WHERE yes), AVG(age) FILTER (WHERE NOT yes)"
+    release = planned(auto, numbers)
+    assert [(b.basis.value, b.mechanism.name, b.epsilon) for b in release.bases] == [
+        ("total", "cube", 1), ("centre", "cube", 1), ("centre", "cube", 1), ("endpoints", "discrete Laplace", 1)
+    ]  # fmt: skip
+
+
+def test_what_is_not_apart_is_no_partition(plain: Bench) -> None:
+    """A plan can't be made that says so: neither of overlapping filters, nor of units' distinct values."""
+    release = planned(plain, "COUNT_IF(yes), COUNT_IF(NOT yes)")
+    one, other = release.bases
+    for wrong in (
+        dataclasses.replace(other, measure=dataclasses.replace(one.measure)),
+        dataclasses.replace(other, measure=dataclasses.replace(other.measure, by_unit=True)),
+        dataclasses.replace(other, bound=ContributionBound(2), epsilon=Fraction(1, 2)),
+    ):
+        with pytest.raises(AssertionError, match="other part"):
+            dataclasses.replace(release, bases=(one, wrong))
+    with pytest.raises(AssertionError, match="lose more"):
+        dataclasses.replace(release, bases=(one, dataclasses.replace(other, part=None)))
+    for numbers in ("COUNT_IF(g = 0), COUNT_IF(age > 3)", "COUNT_IF(yes), COUNT_IF(yes IS NOT FALSE)"):
+        assert all(basis.part is None for basis in planned(plain, numbers).bases)
+    distinct = "COUNT(DISTINCT age) FILTER (WHERE g = 0), COUNT(DISTINCT age) FILTER (WHERE g = 1)"
+    assert [b.epsilon for b in planned(plain, distinct, table="u").bases] == [Fraction(1, 2)] * 2
+    assert [b.epsilon for b in planned(plain, distinct).bases] == [1, 1]
+
+
+PARTED = (
+    "COUNT(*), AVG(age) FILTER (WHERE g = 1), SUM(income) FILTER (WHERE g = 0)",
+    "MEDIAN(age) FILTER (WHERE maybe > 104), AVG(age) FILTER (WHERE NOT maybe > 104)",
+)
+
+
+@pytest.mark.parametrize("numbers", PARTED)
+@pytest.mark.parametrize("table", ["t", "u"])
+def test_no_unit_moves_all_parts_together_by_more_than_epsilon(numbers: str, table: str) -> None:
+    """Whichever parts its rows are in, and however many they are."""
+    asked = made("laplace", RecordingNoise())
+    sql = f"SELECT {numbers} FROM {table}"
+    whole = asked.session.plan(sql, epsilon=1).plan
+    assert {basis.epsilon for basis in whole.releases[0].bases} == {1}
+
+    def row(unit: int, g: str, maybe: str) -> tuple[str, ...]:
+        values = (g, "120", "200000")
+        return (*values, "0", maybe, "NULL", "NULL") if table == "t" else (str(unit), *values, maybe)
+
+    others = [row(1, "0", "101"), row(2, "NULL", "NULL"), row(3, "1", "110")]
+    asked.engine.set_rows(table, others)
+    without = record(asked, sql)
+    losses = []
+    for parts in ([(1, 110)], [("NULL", "NULL")], [(1, 110), (0, 101), (7, "NULL")], [(0, 101), (1, 110)] * 9):
+        if len(parts) == 1 or table == "u":
+            asked.engine.set_rows(table, [*others, *(row(9, str(g), str(maybe)) for g, maybe in parts)])
+            run = record(asked, sql)
+            losses.append(compare(whole, without, run))
+    assert max(losses) > (Fraction(2, 5) if "MEDIAN" in numbers else Fraction(99, 100)), "the bound is nearly reached"
+
+
+def test_counts_of_parts_add_up(plain: Bench) -> None:
+    """Without noise a partition gives what DuckDB does, with NULLs among the rows."""
+    asked = made("laplace")
+    rows = [(g, a, "NULL" if a % 3 == 0 else str(a % 2 == 0)) for g in ("0", "1", "NULL") for a in range(7)]
+    asked.engine.set_rows("t", [(g, str(a), "5", "0", "NULL", "NULL", yes) for g, a, yes in rows])
+    for numbers in ("COUNT(*), COUNT_IF(yes), COUNT_IF(NOT yes)", "COUNT(*), SUM(age) FILTER (WHERE g = 1)"):
+        assert planned(asked, numbers).parts_of(planned(asked, numbers).numbers[0]) > 1
+        sql = f"SELECT {numbers} FROM t"
+        assert asked.ask(sql).rows == asked.engine.plain(sql)
+
+
+CONDITIONS = [
+    ("yes", "NOT yes", True), ("yes IS TRUE", "NOT yes", True), ("yes", "yes IS NULL", True),
+    ("yes IS TRUE", "yes IS NOT TRUE", True), ("yes IS NOT TRUE", "NOT yes", False), ("yes <> TRUE", "yes", True),
+    ("yes IS NOT DISTINCT FROM TRUE", "yes = FALSE", True), ("yes", "yes", False), ("yes", "g = 1", False),
+    ("age < 30", "age >= 30", True), ("age < 30", "NOT age < 30", True), ("age < 30", "age > 29", False),
+    ("30 > age", "age > 30", True), ("30 >= age", "age >= 30", False), ("age = -1", "age = 1", True),
+    ("age BETWEEN 3 AND 5", "age IN (1, 2)", True), ("age BETWEEN 3 AND 5", "age IN (2, 5)", False),
+    ("age = 2.5", "age = 2.6", True), ("age = 2.5", "age = 2.55", False), ("age = 5", "age IS NULL", False),
+    ("score < 0.5", "score > 0.75", True), ("score < 0.30000000000000001", "score >= 0.3", False),
+    ("score < 0.1", "score >= 0.1", True),
+    ("word = 'a'", "word = 'b'", True), ("word = 'a'", "word = 'A'", False), ("word = 'a'", "word = 'á'", False),
+    ("word = 'a'", "word <> 'a'", True), ("word < 'a'", "word > 'a'", False), ("word = 'a b'", "word = 'ab'", False),
+    ("word LIKE 'a%'", "NOT word LIKE 'a%'", True), ("word LIKE 'a%'", "word LIKE 'b%'", False),
+    ("word IN ('a', 'b')", "word IS DISTINCT FROM 'a'", False),
+    ("yes AND age < 30", "age BETWEEN 20 AND 40 AND NOT yes", True), ("yes AND g = 1", "NOT (yes AND g = 1)", True),
+    ("yes AND g = 1", "age > 3 OR NOT yes", False), ("NOT (age < 30 OR age > 40)", "age > 40", True),
+    ("(yes AND g = 1) IS TRUE", "NOT yes", True), ("yes IS FALSE", "yes", True),
+    ("CASE WHEN yes THEN 1 ELSE 0 END = 1", "CASE WHEN yes THEN 1 ELSE 0 END = 0", True),
+]  # fmt: skip
+
+
+def test_conditions_are_disjoint_where_that_is_certain(plain: Bench) -> None:
+    """And never where DuckDB finds a row that meets both, of all sorts of values."""
+    values = [
+        ("0", "1", "NULL"), ("-1", "1", "2", "5", "29", "30", "40"), ("0",), ("-1", "0.3", "'NaN'::DOUBLE", "NULL"),
+        ("NULL",), ("'a'", "'A'", "'b'", "NULL"), ("TRUE", "FALSE", "NULL"),
+    ]  # fmt: skip
+    plain.engine.set_rows("t", list(itertools.product(*values)))
+    filters = {
+        text: planned(plain, f"COUNT_IF({text})").numbers[0].call.measure.filter
+        for one, other, _ in CONDITIONS
+        for text in (one, other)
+    }
+    wrong = [(a, b) for a, b, known in CONDITIONS if disjoint(filters[a], filters[b]) is not known]
+    assert wrong == []
+    apart = [(a, b) for a, b in itertools.combinations(filters, 2) if disjoint(filters[a], filters[b])]
+    both = ", ".join(f"COUNT(*) FILTER (WHERE ({a}) AND ({b}))" for a, b in apart)
+    assert set(plain.engine.plain(f"SELECT {both} FROM t")[0]) == {0}
+    assert not disjoint(None, filters["yes"])
+
+
 # ---------------------------------------------------------------------------------------------- the error, by law
 
 
@@ -451,7 +614,9 @@ AGES = [20 + i % 61 for i in range(2000)]
 def test_the_error_of_answers_is_that_of_the_law(mechanism: MechanismChoice) -> None:
     """Of real noise, through everything that follows it: within 3 standard errors and 2 %."""
     asked = made(mechanism, SystemNoise(SeededBytes(23)))
-    asked.engine.set_rows("t", [("0", str(a), str(i), "0", "NULL", "NULL") for a, i in zip(AGES, INCOMES, strict=True)])
+    asked.engine.set_rows(
+        "t", [("0", str(a), str(i), "0", "NULL", "NULL", "NULL") for a, i in zip(AGES, INCOMES, strict=True)]
+    )
     exact = asked.engine.plain("SELECT COUNT(*), SUM(income), AVG(income), AVG(age), VAR_SAMP(age) FROM t")[0]
     count, mean, age, variance = len(AGES), float(exact[2]), float(exact[3]), float(exact[4])
     t_income, t_age = (mean - 100_000) / 100_000, (age - 60) / 60

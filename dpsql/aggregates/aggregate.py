@@ -68,6 +68,8 @@ class Basis(Enum):
     UNITS      the units that count for a key which isn't public: each adds 1. Its noise is that of the key's selection.
     ROWS       R: the rows. Each adds 1.
     PRESENT    P: the rows with a value. Each adds 1.
+    PRESENT_AND_NULLS  the same and the number of rows without a value: a row adds 1 to one of them, so both get the
+               full ε.
     SUM        the values themselves in grains; each adds at most the interval's magnitude.
     ENDPOINTS  low = Σ (cells − i), high = Σ i: a row with a value adds `cells` to the two together, so both get the
                full ε; a row without adds nothing. (ACCURACY: for L = 0 the sum is as exact as alone.)
@@ -96,6 +98,7 @@ class Basis(Enum):
     UNITS = "units"
     ROWS = "rows"
     PRESENT = "present"
+    PRESENT_AND_NULLS = "present and nulls"
     SUM = "sum"
     ENDPOINTS = "endpoints"
     ENDPOINTS_AND_NULLS = "endpoints and nulls"
@@ -118,6 +121,8 @@ class Basis(Enum):
                 return (Part("rows", 1, rows=1),)
             case Basis.PRESENT:
                 return (Part("present", 1, present=1),)
+            case Basis.PRESENT_AND_NULLS:
+                return (*Basis.PRESENT.parts(grid), _NULLS)
             case Basis.SUM:
                 return (Part("sum", grid.magnitude, present=grid.low_steps, index=1),)
             case Basis.ENDPOINTS:
@@ -153,7 +158,7 @@ class Basis(Enum):
 
 SQUARED = frozenset({Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS, Basis.MOMENTS, Basis.MOMENTS_AND_NULLS})
 """The bases that need the squares of indices."""
-COUNTING_NULLS = frozenset({Basis.ENDPOINTS_AND_NULLS, Basis.BERNSTEIN_AND_NULLS})
+COUNTING_NULLS = frozenset({Basis.PRESENT_AND_NULLS, Basis.ENDPOINTS_AND_NULLS, Basis.BERNSTEIN_AND_NULLS})
 """The bases that count the rows without a value too."""
 CENTRED = frozenset({Basis.TOTAL, Basis.VALUED, Basis.CENTRE, Basis.CENTRE_AND_NULLS}) | SQUARED - {
     Basis.BERNSTEIN, Basis.BERNSTEIN_AND_NULLS
@@ -212,23 +217,21 @@ class CallShape:
 class Law:
     """The law of the noise of the sums that a number is computed from, in rows that count in full.
 
-    scale        of a part of unit 1 of the number's basis: 1 / ε at row level
-    sums         how many sums share a block of the mechanism
-    count_scale  where the number of rows comes from another basis: of its parts
-    count_terms  and how many of those are added to make it
+    scale         of a part of unit 1 of the number's basis: 1 / ε at row level
+    sums          how many sums share a block of the mechanism
+    count_scales  where the number of rows comes from other bases: of each part that is added to make it
     """
 
     mechanism: Mechanism
     scale: Fraction
     sums: int = 1
-    count_scale: Fraction = Fraction(0)
-    count_terms: int = 1
+    count_scales: tuple[Fraction, ...] = ()
 
     def half_width(self, own: Sequence[float], level: Fraction | float, *, count: float = 0.0) -> float:
         """Of Σ own coefficient·part + count·(number of rows), parts of the number's basis, each in its units."""
         terms = [c * float(self.scale) for c in own]
         if count:
-            terms += [count * float(self.count_scale)] * self.count_terms
+            terms += [count * float(scale) for scale in self.count_scales]
         return self.mechanism.half_width(terms, self.sums, level)
 
 

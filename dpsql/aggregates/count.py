@@ -38,7 +38,9 @@ def _accept(compiler: Compiler, node: exp.Expr, typed: Typed) -> Typed:
     return typed
 
 
-def _part(name: str) -> Way:
+def _part(name: str, basis: Basis | None = None) -> Way:
+    """The count that is a part of a basis; by default of the one of that name."""
+
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
         return as_bigint(noisy[name])
 
@@ -47,7 +49,7 @@ def _part(name: str) -> Way:
             return whole_half_width(law.half_width([1.0], level))
         return float(laplace_half_width(law.scale, level))
 
-    return Way(Basis(name), 2.0, combine, half_width)
+    return Way(basis or Basis(name), 2.0, combine, half_width)
 
 
 def _with_values(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
@@ -87,6 +89,7 @@ VALUED_WAYS = tuple(
 """Half of all rows and what those with a value are more than those without."""
 PRESENT_WAYS = (
     _part("present"),
+    _part("present", Basis.PRESENT_AND_NULLS),
     Way(Basis.ENDPOINTS, 4.0, _with_values, _half_width_of(2)),
     Way(Basis.ENDPOINTS_AND_NULLS, 4.0, _with_values, _half_width_of(2)),
     Way(Basis.BERNSTEIN, 6.0, _with_values, _half_width_of(3)),
@@ -94,7 +97,16 @@ PRESENT_WAYS = (
 )
 ROW_WAY = _part("rows")
 UNIT_WAY = _part("units")
+PARTS_WAY = Way(
+    Basis.ROWS,
+    0.0,
+    _with_values,
+    lambda law, grid, level: whole_half_width(law.half_width([], level, count=1.0)),
+    of_count=1.0,
+)
+"""The rows of all parts of a partition, added up."""
 ROWS_FROM_NULLABLE = {
+    Basis.PRESENT_AND_NULLS: Way(Basis.PRESENT_AND_NULLS, 4.0, _with_nulls, _half_width_of(2)),
     Basis.ENDPOINTS_AND_NULLS: Way(Basis.ENDPOINTS_AND_NULLS, 6.0, _with_nulls, _half_width_of(3)),
     Basis.BERNSTEIN_AND_NULLS: Way(Basis.BERNSTEIN_AND_NULLS, 8.0, _with_nulls, _half_width_of(4)),
 }
@@ -104,7 +116,7 @@ ROWS_FROM_NULLABLE = {
 def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
     if argument is None:
         return ROW_WAY, TOTAL_WAY
-    return (*PRESENT_WAYS, *VALUED_WAYS) if grid.cells else (PRESENT_WAYS[0], VALUED_WAYS[0])
+    return (*PRESENT_WAYS, *VALUED_WAYS) if grid.cells else (*PRESENT_WAYS[:2], VALUED_WAYS[0])
 
 
 AGGREGATE = Aggregate("count", (exp.Count, exp.CountIf), _read, _accept, _ways, lambda _: "BIGINT")

@@ -136,7 +136,7 @@ def test_half_widths_hold_what_they_promise(name: str, grid: Grid, kind: ColumnT
         if way.basis in CENTRED:
             of_cube = source.cube(1024 / epsilon, len(parts), draws)
             noisy = {p.name: exact[p.name] + (z * p.unit + 512) // 1024 for p, z in zip(parts, of_cube, strict=True)}
-            law = Law(cube.MECHANISM, 1 / epsilon, len(parts), 1 / epsilon)
+            law = Law(cube.MECHANISM, 1 / epsilon, len(parts), (1 / epsilon,))
         else:
             noisy = {p.name: exact[p.name] + source.laplace(p.unit / epsilon, draws) for p in parts}
             law = Law(laplace.MECHANISM, 1 / epsilon)

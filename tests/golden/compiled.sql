@@ -13,18 +13,14 @@ SELECT COUNT(*) FROM people
 SELECT COUNT(*), COUNT(income) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   COUNT(*): ±5 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     instead with cube noise: ±4 at 95 %
--->     low: Δf 6,000, scale 6,000
--->     high: Δf 6,000, scale 6,000
+-->   COUNT(*): ±4 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis present and nulls, epsilon 1
+-->     present: Δf 1, scale 1
 -->     nulls: Δf 1, scale 1
--->   COUNT(income): ±4 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     instead with cube noise: ±3 at 95 %
--->     low: Δf 6,000, scale 6,000
--->     high: Δf 6,000, scale 6,000
+-->   COUNT(income): ±3 at 95 %, bounds [-1,000, 5,000], grain 3.8147e-06; discrete Laplace, basis present and nulls, epsilon 1
+-->     present: Δf 1, scale 1
 -->     nulls: Δf 1, scale 1
 -->   inner SQL (on the private engine):
--->     SELECT "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2" FROM (SELECT COUNT(*) AS "sum_0", COUNT("value_0") AS "sum_1", COALESCE(SUM("value_0"), 0) AS "sum_2" FROM (SELECT TRY_CAST(("value_0" + ABS("value_0")) * 6.55360000000000000e+04 AS BIGINT) AS "value_0" FROM (SELECT ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0" FROM (SELECT "income" - 5.00000000000000000e+03 AS "value_0" FROM "memory"."main"."people") AS q) AS q) AS q) AS q
+-->     SELECT "sum_0", "sum_1" FROM (SELECT COUNT(*) AS "sum_0", COUNT("value_0") AS "sum_1" FROM (SELECT CASE WHEN NOT ISNAN("income") THEN 1 END AS "value_0" FROM "memory"."main"."people") AS q) AS q
 --> outer SQL (over noisy rows):
 -->   SELECT "_dpsql_number_0" AS "count", "_dpsql_number_1" AS "count" FROM "_dpsql_release_0"
 

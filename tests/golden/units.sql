@@ -396,16 +396,16 @@ SELECT kind, COUNT(*) FROM item JOIN product ON product = id GROUP BY kind
 SELECT COUNT(*), COUNT(name) FROM customer LEFT JOIN nation ON key = nation AND region <> 'EU'
 --> epsilon 1, charged 1
 --> release 0 of customer: 1 group, epsilon 1, unit customer.cust
--->   COUNT(*): ±6 at 95 %; discrete Laplace, basis rows, epsilon 0.5
--->     instead with cube noise: ±4 at 95 %
+-->   COUNT(*): ±4 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
 -->     counted in full: 1 row of a unit, of which more count in proportion
--->     rows: Δf 1, scale 2
--->   COUNT(name): ±6 at 95 %; discrete Laplace, basis present, epsilon 0.5
--->     instead with cube noise: ±3 at 95 %
+-->     present: Δf 1, scale 1
+-->     nulls: Δf 1, scale 1
+-->   COUNT(name): ±3 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
 -->     counted in full: 1 row of a unit, of which more count in proportion
--->     present: Δf 1, scale 2
+-->     present: Δf 1, scale 1
+-->     nulls: Δf 1, scale 1
 -->   inner SQL (on the private engine):
--->     SELECT CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COALESCE(SUM(CAST((1048576 // GREATEST("size", 1)) AS BIGINT) * CAST("sum_0" AS INT128)), 0) AS "sum_0", COALESCE(SUM(CAST((1048576 // GREATEST("size", 1)) AS BIGINT) * CAST("sum_1" AS INT128)), 0) AS "sum_1" FROM (SELECT "unit", COUNT(*) AS "size", COUNT("value_0") AS "sum_0", COUNT(*) AS "sum_1" FROM (SELECT "cust" AS "unit", "name" AS "value_0" FROM (SELECT "l"."cust" AS "cust", "r"."name" AS "name" FROM "memory"."main"."customer" AS "l" LEFT JOIN "memory"."main"."nation" AS "r" ON "l"."nation" = "r"."key" AND (("r"."region" <> 'EU'))) AS q WHERE NOT "cust" IS NULL) AS q GROUP BY "unit") AS q) AS q
+-->     SELECT CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COALESCE(SUM(CAST((1048576 // GREATEST("size", 1)) AS BIGINT) * CAST("sum_0" AS INT128)), 0) AS "sum_0", COALESCE(SUM(CAST((1048576 // GREATEST("size", 1)) AS BIGINT) * CAST("sum_1" AS INT128)), 0) AS "sum_1" FROM (SELECT "unit", COUNT(*) AS "size", COUNT(*) AS "sum_0", COUNT("value_0") AS "sum_1" FROM (SELECT "cust" AS "unit", "name" AS "value_0" FROM (SELECT "l"."cust" AS "cust", "r"."name" AS "name" FROM "memory"."main"."customer" AS "l" LEFT JOIN "memory"."main"."nation" AS "r" ON "l"."nation" = "r"."key" AND (("r"."region" <> 'EU'))) AS q WHERE NOT "cust" IS NULL) AS q GROUP BY "unit") AS q) AS q
 --> outer SQL (over noisy rows):
 -->   SELECT "_dpsql_number_0" AS "count", "_dpsql_number_1" AS "count" FROM "_dpsql_release_0"
 
@@ -415,16 +415,16 @@ SELECT segment, COUNT(*), COUNT(o.id) FROM customer c LEFT JOIN orders o ON c.cu
 --> epsilon 1, charged 1
 --> release 0 of customer and orders: 3 groups, epsilon 1, unit customer.cust
 -->   key segment: 3 values from listed values: A, B, NULL
--->   COUNT(*): ±18 at 95 %; discrete Laplace, basis rows, epsilon 0.5
--->     instead with cube noise: ±12 at 95 %
+-->   COUNT(*): ±12 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
 -->     counted in full: 3 rows of a unit, of which more count in proportion
--->     rows: Δf 3, scale 6
--->   COUNT(o.id): ±18 at 95 %; discrete Laplace, basis present, epsilon 0.5
--->     instead with cube noise: ±9 at 95 %
+-->     present: Δf 3, scale 3
+-->     nulls: Δf 3, scale 3
+-->   COUNT(o.id): ±9 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
 -->     counted in full: 3 rows of a unit, of which more count in proportion
--->     present: Δf 3, scale 6
+-->     present: Δf 3, scale 3
+-->     nulls: Δf 3, scale 3
 -->   inner SQL (on the private engine):
--->     SELECT "_dpsql_key_0", CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COALESCE(SUM(CASE WHEN NOT "value_0" IS NULL THEN "weight" END), 0) AS "sum_0", COALESCE(SUM("weight"), 0) AS "sum_1" FROM (SELECT "_dpsql_key_0", "value_0", CAST(ABS("weight") AS BIGINT) AS "weight" FROM (SELECT "segment" AS "_dpsql_key_0", "cust" AS "unit", "id" AS "value_0" FROM (SELECT "l"."cust" AS "cust", "l"."segment" AS "segment", "r"."id" AS "id" FROM "memory"."main"."customer" AS "l" LEFT JOIN "memory"."main"."orders" AS "r" ON "l"."cust" = "r"."cust" AND ((CASE WHEN "r"."total" <= CAST('Infinity' AS DOUBLE) THEN "r"."total" END > CAST(0 AS DOUBLE)))) AS q WHERE NOT "cust" IS NULL) AS q JOIN (SELECT "cust" AS "of_unit", CAST((3145728 // GREATEST(COUNT(*), 3)) AS INT) AS "weight" FROM (SELECT "l"."cust" AS "cust" FROM "memory"."main"."customer" AS "l" LEFT JOIN "memory"."main"."orders" AS "r" ON "l"."cust" = "r"."cust" AND ((CASE WHEN "r"."total" <= CAST('Infinity' AS DOUBLE) THEN "r"."total" END > CAST(0 AS DOUBLE)))) AS q GROUP BY "cust") AS w ON "unit" = "of_unit") AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN ('A', 'B') OR "_dpsql_key_0" IS NULL) ELSE FALSE END
+-->     SELECT "_dpsql_key_0", CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COALESCE(SUM("weight"), 0) AS "sum_0", COALESCE(SUM(CASE WHEN NOT "value_0" IS NULL THEN "weight" END), 0) AS "sum_1" FROM (SELECT "_dpsql_key_0", "value_0", CAST(ABS("weight") AS BIGINT) AS "weight" FROM (SELECT "segment" AS "_dpsql_key_0", "cust" AS "unit", "id" AS "value_0" FROM (SELECT "l"."cust" AS "cust", "l"."segment" AS "segment", "r"."id" AS "id" FROM "memory"."main"."customer" AS "l" LEFT JOIN "memory"."main"."orders" AS "r" ON "l"."cust" = "r"."cust" AND ((CASE WHEN "r"."total" <= CAST('Infinity' AS DOUBLE) THEN "r"."total" END > CAST(0 AS DOUBLE)))) AS q WHERE NOT "cust" IS NULL) AS q JOIN (SELECT "cust" AS "of_unit", CAST((3145728 // GREATEST(COUNT(*), 3)) AS INT) AS "weight" FROM (SELECT "l"."cust" AS "cust" FROM "memory"."main"."customer" AS "l" LEFT JOIN "memory"."main"."orders" AS "r" ON "l"."cust" = "r"."cust" AND ((CASE WHEN "r"."total" <= CAST('Infinity' AS DOUBLE) THEN "r"."total" END > CAST(0 AS DOUBLE)))) AS q GROUP BY "cust") AS w ON "unit" = "of_unit") AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN ('A', 'B') OR "_dpsql_key_0" IS NULL) ELSE FALSE END
 --> outer SQL (over noisy rows):
 -->   SELECT "_dpsql_key_0" AS "segment", "_dpsql_number_0" AS "count", "_dpsql_number_1" AS "count" FROM "_dpsql_release_0"
 
