@@ -250,7 +250,8 @@ def charge_of(releases: Iterable[ReleasePlan], settings: PrivacySettings) -> Pri
 def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) -> Plan:
     """Split ε over the statement's releases, and each share over the bases of least total variance.
 
-    A release that asks for an ε of its own gets it, and so do its aggregates; the others share the statement's equally.
+    A release whose SELECT asks for an ε of its own gets it, beside the statement's. What aggregates ask for is out of
+    that of their SELECT, so of the statement's where it names none; the releases that are left share the rest equally.
     All together are charged, and must not exceed the policy's max_epsilon.
     """
     check_epsilon(settings, epsilon)
@@ -260,7 +261,8 @@ def plan_query(query: Query, settings: PrivacySettings, *, epsilon: Fraction) ->
         charge = charge_of(listed, settings)
         return Plan(listed, query.outer, query.public_tables, Fraction(0), charge, query.constants)
     sharing = asked.count(None)
-    share = epsilon / sharing if sharing else Fraction(0)
+    left = _left(query.releases, epsilon)
+    share = left / sharing if sharing else Fraction(0)
     shares = [share if e is None else e for e in asked]
     epsilon = sum(shares, Fraction(0))
     check_epsilon(settings, min(shares))
@@ -278,11 +280,28 @@ def _asked(release: ReleaseQuery) -> Fraction | None:
     """The ε that a release asks for: its own, or what its aggregates want; None: a share of the statement's."""
     own = release.own_epsilon
     if own is not None and release.epsilon is not None and own > release.epsilon:
-        raise InvalidParameter(
-            f"the aggregates ask for epsilon {float(own):g}, and their SELECT for {float(release.epsilon):g}",
-            hint=f"write OPTIONS(epsilon = {float(own):g}), or ask for less in the aggregates",
-        )
+        raise _too_much(own, f"their SELECT for {float(release.epsilon):g}", release)
     return release.epsilon if own is None else own
+
+
+def _left(releases: Sequence[ReleaseQuery], epsilon: Fraction) -> Fraction:
+    """What aggregates with an ε of their own leave of the statement's: they never make a statement cost more."""
+    of_statement = [r for r in releases if r.epsilon is None and not r.is_free]
+    wanting = [r for r in of_statement if r.own_epsilon is not None]
+    own = sum((r.own_epsilon or Fraction(0) for r in wanting), Fraction(0))
+    if own > epsilon or (own == epsilon and len(wanting) < len(of_statement)):
+        rest = "" if own > epsilon else ", which leaves nothing for the other SELECTs"
+        raise _too_much(own, f"the query for {float(epsilon):g}{rest}", wanting[0])
+    return epsilon - own
+
+
+def _too_much(own: Fraction, of: str, release: ReleaseQuery) -> InvalidParameter:
+    return InvalidParameter(
+        f"the aggregates ask for epsilon {float(own):g}, and {of}",
+        hint=f"write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {float(own):g}) …, or ask for less in the "
+        "aggregates",
+        position=position_of(release.calls[0].text.node),
+    )
 
 
 def _deltas(releases: tuple[ReleaseQuery, ...], settings: PrivacySettings) -> list[Fraction]:
@@ -359,9 +378,13 @@ def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Fa
             layouts.append((best_layout(replace(query, calls=(call,), weights=()), family), (call,), call.epsilon))
     left = epsilon - sum((e for *_, e in layouts), Fraction(0))
     if (sharing or query.private_keys) and left <= 0:
+        asked = float(epsilon - left)
+        rest = str(sharing[0].text) if sharing else "the selection of keys"
         raise InvalidParameter(
-            f"the aggregates that ask for an epsilon leave nothing of {float(epsilon):g} for the others",
-            hint="ask for less in them, or for more in all",
+            f"the aggregates that ask for an epsilon ask for {asked:g} of {float(epsilon):g}: nothing is left for {rest}",
+            hint=f"ask for less in them, or for more than {asked:g} in all: "
+            f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {2 * asked:g}) …",
+            position=position_of(sharing[0].text.node) if sharing else None,
         )
     of_each = tuple(weights[id(call)] for call in sharing)
     shared = best_layout(replace(query, calls=sharing, weights=of_each), family) if sharing else None

@@ -53,7 +53,8 @@ CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
         (f"{CLAUSE} OPTIONS(epsilon = 5) COUNT(*, epsilon => 0.1) FROM t", "0.1"),
         ("SELECT k, SUM(n, epsilon => 0.3) AS s FROM t GROUP BY k HAVING SUM(n) > 3 ORDER BY SUM(n, epsilon => 0.3)",
          "0.3"),
-        ("SELECT (SELECT COUNT(*, epsilon => 0.5) FROM t), COUNT(*) FROM t", "2.5"),
+        ("SELECT (SELECT COUNT(*, epsilon => 0.5) FROM t), COUNT(*) FROM t", "2"),
+        ("SELECT SUM(n, epsilon => 2) FROM t", "2"),
     ],
 )  # fmt: skip
 def test_a_release_is_charged_what_it_asks_for(made: Bench, sql: str, charged: str) -> None:
@@ -198,7 +199,10 @@ def test_bounds_may_be_parameters(made: Bench) -> None:
         (f"SELECT {', '.join(['COUNT(*, epsilon => 1)'] * 201)} FROM t", "more than 200 named"),
         ("SELECT COUNT(epsilon => 1) FROM t", "behind a value"),
         ("SELECT epsilon => 1 FROM t", "behind a value"),
-        ("SELECT COUNT(*, epsilon => 2), SUM(n) FROM t", "leave nothing"),
+        ("SELECT COUNT(*, epsilon => 2), SUM(n) FROM t", r"ask for 2 of 1: nothing is left for SUM\(n\)"),
+        ("SELECT COUNT(*, epsilon => 3) FROM t", "ask for epsilon 3, and the query for 1"),
+        ("SELECT COUNT(*, epsilon => 0.5), (SELECT SUM(n, epsilon => 0.6) FROM t) FROM t", "ask for epsilon 1.1, and"),
+        ("SELECT COUNT(*, epsilon => 1), (SELECT SUM(n) FROM t) FROM t", "nothing for the other SELECTs"),
         ("SELECT COUNT(*, epsilon => 1e-12) FROM t", "1e-9"),
         (f"{CLAUSE} OPTIONS(epsilon = 1) COUNT(*, epsilon => 2), SUM(n, epsilon => 1) FROM t", "their SELECT for 1"),
         ("SELECT SUM(c, epsilon => 1) FROM (SELECT k, COUNT(*) AS c FROM t GROUP BY k) AS q", "isn't released"),
