@@ -33,11 +33,26 @@ def translate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> tuple[exp.Exp
             node.replace(meant)
     try:
         text = tree.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
-        return sqlglot.parse_one(text, read="duckdb", error_level=ErrorLevel.IMMEDIATE), typed
+        return _with_quotients(sqlglot.parse_one(text, read="duckdb", error_level=ErrorLevel.IMMEDIATE)), typed
     except SqlglotError:
         raise UnsupportedQuery(
             f"part of this {dialect} query has no equivalent", hint="write it in plainer SQL"
         ) from None
+
+
+_QUOTIENT = "_dpsql_quotient"
+"""Stands for the `/` of integers, while the tree is text. Whoever writes it themselves gets just that."""
+
+
+def _with_quotients(tree: exp.Expr) -> exp.Expr:
+    """The quotients of integers in DuckDB's SQL, with a note that people know them as a / b."""
+    for node in reversed(list(tree.find_all(exp.Anonymous))):  # inner ones first
+        if node.name.lower() == _QUOTIENT and len(node.expressions) == 2:
+            whole = exp.Trunc(this=exp.Div(this=node.expressions[0], expression=node.expressions[1]))
+            meant = exp.cast(whole, exp.DType.BIGINT)
+            meant.meta["is_quotient"] = True
+            node.replace(meant)
+    return tree
 
 
 _ESCAPED = re.compile(
@@ -89,6 +104,10 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
         rounding = {"spark": exp.Trunc, "bigquery": exp.Round}.get(dialect)
         if rounding is not None:
             node.set("this", rounding(this=node.this))
+    if isinstance(node, exp.Div) and node.args.get("typed"):
+        integers = exp.DataType.INTEGER_TYPES
+        if node.this.is_type(*integers) and node.expression.is_type(*integers):
+            return exp.Anonymous(this=_QUOTIENT, expressions=[node.this.copy(), node.expression.copy()])
     like = isinstance(node, (exp.Like, exp.ILike))
     if like and any("\\" in text.name for text in node.expression.find_all(exp.Literal)):
         raise UnsupportedQuery(

@@ -381,7 +381,7 @@ def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Fa
         asked = float(epsilon - left)
         rest = str(sharing[0].text) if sharing else "the selection of keys"
         raise InvalidParameter(
-            f"the aggregates that ask for an epsilon ask for {asked:g} of {float(epsilon):g}: nothing is left for {rest}",
+            f"aggregates that ask for an epsilon ask for {asked:g} of {float(epsilon):g}: nothing is left for {rest}",
             hint=f"ask for less in them, or for more than {asked:g} in all: "
             f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {2 * asked:g}) …",
             position=position_of(sharing[0].text.node) if sharing else None,

@@ -183,7 +183,8 @@ def _width(bounds: Interval) -> str:
 
 def _infinite_key(compiler: Compiler, node: exp.Expr, text: Shown, value_set: ValueSet, size: int | None) -> Exception:
     if size is not None:
-        coarser = f"DATE_TRUNC('day', {text})" if value_set.kind is Kind.TIMESTAMP else f"FLOOR({text} / 1000)"
+        operand = f"({text})" if isinstance(node, exp.Binary) else text
+        coarser = f"DATE_TRUNC('day', {text})" if value_set.kind is Kind.TIMESTAMP else f"FLOOR({operand} / 1000)"
         return refuse(node, f"the group key {text} has {size:,} values; at most {MAX_CELLS:,} are allowed",
                       f"group by something coarser, such as {coarser}")  # fmt: skip
     if isinstance(node, exp.Column) and value_set.kind in (Kind.TEXT, Kind.DOUBLE):

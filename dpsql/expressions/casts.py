@@ -10,7 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from dpsql.expressions.choices import as_timestamp, literal_as, null_as
-from dpsql.expressions.compiler import Compiler, Typed, handles, is_null, refuse, show
+from dpsql.expressions.compiler import Compiler, Typed, handles, is_null, quotient_of, refuse, show
 from dpsql.expressions.conditions import truth
 from dpsql.expressions.literals import (
     BOOLEAN,
@@ -65,7 +65,7 @@ def _cast(compiler: Compiler, node: exp.Expr) -> Typed:
             "cast to BOOLEAN, INTEGER, BIGINT, DECIMAL, DOUBLE, DATE or TIMESTAMP",
         )  # fmt: skip
     kind, bits = entry
-    inner = compiler.value(node.this)
+    inner = compiler.value(quotient_of(node) or node.this)
     if is_null(inner):
         return null_as(inner, kind)
     if inner.kind is Kind.TEXT and inner.is_constant and kind.kind is not Kind.TEXT:
@@ -110,8 +110,19 @@ def _to_integer(inner: Typed, kind: ColumnType, bits: int | None) -> Typed:
     return Typed(try_cast(inner.sql, names[int(half)]), new)
 
 
+FEW_VALUES = 2**16
+"""A type that reaches no farther bounds what is cast to it: a TINYINT, a SMALLINT, a DECIMAL(4, 2)."""
+
+
 def _within(bounds: Interval, limit: Interval) -> Interval:
-    """What doesn't fit becomes NULL, so it bounds nothing."""
+    """What doesn't fit becomes NULL, so it bounds nothing.
+
+    The ends of a wide type are no bounds that anybody meant, and noise for them would hide every number: a side that
+    reaches beyond them has none.
+    """
+    if limit.magnitude > FEW_VALUES:
+        lower = bounds.lower if limit.contains(bounds.lower) else -math.inf
+        return Interval(lower, bounds.upper if limit.contains(bounds.upper) else math.inf)
     both = bounds.intersect(limit)
     return limit if both.empty else both
 

@@ -145,12 +145,30 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def show(node: exp.Expr, limit: int = 60) -> str:
     """The analyst's expression, shortened, for a message."""
+    if any("is_quotient" in part.meta for part in node.walk()):
+        node = exp.Paren(this=node.copy())
+        for part in reversed(list(node.walk())):  # inner ones first
+            part.replace(_as_written(part))
+        node = node.this
     if any(identifier.args.get("quoted") for identifier in node.find_all(exp.Identifier)):
         node = node.copy()
         for identifier in node.find_all(exp.Identifier):
             identifier.set("quoted", not _PLAIN_NAME.fullmatch(identifier.name))
     text = _STANDS_FOR.sub("the subquery", node.sql("duckdb"))
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _as_written(node: exp.Expr) -> exp.Expr:
+    """A translated quotient as it was written: CAST(TRUNC(a / b) AS BIGINT) is a / b."""
+    return node.this.this if "is_quotient" in node.meta else node
+
+
+def quotient_of(node: exp.Expr) -> exp.IntDiv | None:
+    """What the a / b of integers of another dialect is over private rows: a // b, which is exact, and has bounds also
+    where b may be 0. None of other nodes.
+    """
+    written = _as_written(node)
+    return None if written is node else exp.IntDiv(this=written.this.copy(), expression=written.expression.copy())
 
 
 @dataclass(slots=True)

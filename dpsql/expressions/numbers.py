@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,7 @@ from dpsql.policy import ColumnType, Kind
 from dpsql.valueset import (
     HUGEINT_SAFE,
     INT64,
+    POINT_ZERO,
     Interval,
     Number,
     ValueSet,
@@ -236,16 +238,16 @@ def _guarded(node: exp.Expr, left: Typed, right: Typed) -> exp.Expr:
 @handles(exp.IntDiv)
 def _int_div(compiler: Compiler, node: exp.Expr) -> Typed:
     left, right = _integers(compiler, node)
-    zero_possible = right.set.machine.contains(0)
-
-    def quotient(a: Interval, b: Interval) -> Interval:
-        if b.contains(0):
-            return Interval(-a.magnitude, a.magnitude)
-        return (a / b).map(lambda x: Fraction(math.trunc(x)))
-
-    bounds, machine = (quotient(a, b) for a, b in _pairs(left, right))
-    nullable = left.set.nullable or right.set.nullable or zero_possible
+    bounds, machine = (_whole_quotient(a, b) for a, b in _pairs(left, right))
+    nullable = left.set.nullable or right.set.nullable or right.set.machine.contains(0)
     return Typed(_guarded(node, left, right), ValueSet(INTEGER, bounds, machine, None, Fraction(1), nullable))
+
+
+def _whole_quotient(a: Interval, b: Interval) -> Interval:
+    """Of integers, rounded towards 0. A divisor of 0 gives NULL, so every other is at least 1 from it."""
+    below, above = Interval(b.lower, min(b.upper, Fraction(-1))), Interval(max(b.lower, Fraction(1)), b.upper)
+    found = [(a / side).map(lambda x: Fraction(math.trunc(x))) for side in (below, above) if not side.empty]
+    return functools.reduce(Interval.hull, found) if found else POINT_ZERO
 
 
 def _pairs(left: Typed, right: Typed) -> tuple[tuple[Interval, Interval], tuple[Interval, Interval]]:

@@ -391,14 +391,14 @@ SELECT city FROM cities
 SELECT AVG(age / 2) AS half, count(*) / 7 FROM people WHERE note::int % 2 = 1
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
--->   AVG(CAST(TRUNC(age / 2) AS BIGINT)): ±149.787/n at 95 %, ±102.825/n for values spread evenly, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   AVG(age / 2): ±149.787/n at 95 %, ±102.825/n for values spread evenly, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 50, scale 50
 -->     high: Δf 50, scale 50
 -->   COUNT(*): ±4 at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     low: Δf 50, scale 50
 -->     high: Δf 50, scale 50
 -->   inner SQL (on the private engine):
--->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", (COALESCE(SUM("value_0"), 0) + CAST(COUNT("value_0") AS INT128) * 50) >> 1 AS "sum_1" FROM (SELECT ABS("value_0") - ABS("value_0" - 50) AS "value_0" FROM (SELECT CAST(TRY_CAST(TRUNC(CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS DOUBLE) / CAST(2 AS DOUBLE)) AS BIGINT) AS BIGINT) AS "value_0" FROM "memory"."main"."people" WHERE ((CAST(TRY_CAST("note" AS INT) AS INT128) % CAST(2 AS INT128)) = 1)) AS q) AS q) AS q
+-->     SELECT "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COUNT("value_0") AS "sum_0", (COALESCE(SUM("value_0"), 0) + CAST(COUNT("value_0") AS INT128) * 50) >> 1 AS "sum_1" FROM (SELECT ABS("value_0") - ABS("value_0" - 50) AS "value_0" FROM (SELECT CAST(TRY_CAST(CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) // CAST(2 AS BIGINT) AS BIGINT) AS BIGINT) AS "value_0" FROM "memory"."main"."people" WHERE ((CAST(TRY_CAST("note" AS INT) AS INT128) % CAST(2 AS INT128)) = 1)) AS q) AS q) AS q
 --> outer SQL (over noisy rows):
 -->   SELECT "_dpsql_number_0" AS "half", TRY_CAST(TRUNC("_dpsql_number_1" / 7) AS BIGINT) AS "?column?", "_dpsql_row" FROM "_dpsql_release_0"
 

@@ -99,3 +99,21 @@ SELECT COUNT(*) FROM csv.`/etc/passwd`
 --> 42P01 table csv./etc/passwd does not exist
 --> hint: tables of this policy: cities, people, visits
 --> at 25: `/etc/passwd`
+
+-- dialect: postgres
+SELECT AVG(CAST(1.0 / age AS BIGINT)) FROM people
+--> 22023 AVG(CAST(1.0 / age AS BIGINT)) needs bounds: no bounds follow from the policy for CAST(1.0 / age AS BIGINT)
+--> hint: clip it in the query: CLIP(CAST(1.0 / age AS BIGINT), 0, 100), for 0 and 100 the least and the greatest value that you expect
+--> at 11: CAST(1.0 / age AS BIGINT)) FRO
+
+-- dialect: postgres
+SELECT SUM(100 / (100 / age) + serial) FROM people
+--> 22023 SUM(100 / (100 / age) + serial) needs bounds: column serial of people has no bounds
+--> hint: the policy can set tables.people.columns.serial.bounds, or clip in the query: CLIP(serial, 0, 100), or WHERE serial BETWEEN 0 AND 100, for 0 and 100 the least and the greatest value that you expect
+--> at 31: serial) FROM people
+
+-- dialect: postgres
+SELECT 1000000000 / age AS k, COUNT(*) FROM people GROUP BY k
+--> 0A000 the group key 1000000000 / age has 990,000,001 values; at most 4,000,000 are allowed
+--> hint: group by something coarser, such as FLOOR(1000000000 / age / 1000)
+--> at 7: 1000000000 / age AS k, COUNT(*

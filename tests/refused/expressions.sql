@@ -459,3 +459,13 @@ SELECT COUNT(*) FROM people WHERE main.upper(note) = 'X'
 --> 0A000 main.upper(note) isn't on the list of expressions allowed over private rows
 --> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
 --> at 34: main.upper(note) = 'X'
+
+SELECT SUM(CAST(EXP(age) AS BIGINT)) FROM people
+--> 22023 SUM(CAST(EXP(age) AS BIGINT)) needs bounds: no bounds follow from the policy for CAST(EXP(age) AS BIGINT)
+--> hint: clip it in the query: CLIP(CAST(EXP(age) AS BIGINT), 0, 100), for 0 and 100 the least and the greatest value that you expect
+--> at 16: EXP(age) AS BIGINT)) FROM peop
+
+SELECT MEDIAN(CAST(1 / age AS DECIMAL(18, 3))) FROM people
+--> 22023 MEDIAN(CAST(1 / age AS DECIMAL(18, 3))) needs bounds: no bounds follow from the policy for CAST(1 / age AS DECIMAL(18, 3))
+--> hint: clip it in the query: CLIP(CAST(1 / age AS DECIMAL(18, 3)), 0, 100), for 0 and 100 the least and the greatest value that you expect
+--> at 19: 1 / age AS DECIMAL(18, 3))) FR

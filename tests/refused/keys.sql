@@ -67,7 +67,7 @@ SELECT YEAR(moment), COUNT(*) FROM people GROUP BY 1
 
 SELECT serial % 100000000, COUNT(*) FROM people GROUP BY 1
 --> 0A000 the group key serial % 100000000 has 199,999,999 values; at most 4,000,000 are allowed
---> hint: group by something coarser, such as FLOOR(serial % 100000000 / 1000)
+--> hint: group by something coarser, such as FLOOR((serial % 100000000) / 1000)
 --> at 7: serial % 100000000, COUNT(*) F
 
 SELECT 1 AS one, COUNT(*) FROM people GROUP BY one
