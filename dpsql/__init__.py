@@ -9,54 +9,57 @@ Everything public is in `__all__`; other modules may change from version to vers
 """
 
 import logging as _logging
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from dpsql.dbapi import (
-    BINARY,
-    DATETIME,
-    NUMBER,
-    ROWID,
-    STRING,
-    Binary,
-    Connection,
-    Cursor,
-    CursorPrivacy,
-    Date,
-    DateFromTicks,
-    Time,
-    TimeFromTicks,
-    Timestamp,
-    TimestampFromTicks,
-    apilevel,
-    connect,
-    paramstyle,
-    threadsafety,
-)
-from dpsql.errors import (
-    AnalystLocked,
-    BudgetExhausted,
-    Cancelled,
-    DatabaseError,
-    DataError,
-    EngineError,
-    Error,
-    IntegrityError,
-    InterfaceError,
-    InternalError,
-    InvalidParameter,
-    LedgerError,
-    MissingBounds,
-    NotReleasable,
-    NotSupportedError,
-    OperationalError,
-    ParseError,
-    PolicyError,
-    ProgrammingError,
-    UnknownColumn,
-    UnknownTable,
-    UnsupportedQuery,
-    Warning,
-)
-from dpsql.privacy.mechanism import laplace_mechanism
+if _TYPE_CHECKING:
+    from dpsql.dbapi import (
+        BINARY,
+        DATETIME,
+        NUMBER,
+        ROWID,
+        STRING,
+        Binary,
+        Connection,
+        Cursor,
+        CursorPrivacy,
+        Date,
+        DateFromTicks,
+        Time,
+        TimeFromTicks,
+        Timestamp,
+        TimestampFromTicks,
+        apilevel,
+        connect,
+        paramstyle,
+        threadsafety,
+    )
+    from dpsql.errors import (
+        AnalystLocked,
+        BudgetExhausted,
+        Cancelled,
+        DatabaseError,
+        DataError,
+        EngineError,
+        Error,
+        IntegrityError,
+        InterfaceError,
+        InternalError,
+        InvalidParameter,
+        LedgerError,
+        MissingBounds,
+        NotReleasable,
+        NotSupportedError,
+        OperationalError,
+        ParseError,
+        PolicyError,
+        ProgrammingError,
+        UnknownColumn,
+        UnknownTable,
+        UnsupportedQuery,
+        Warning,
+    )
+    from dpsql.privacy.mechanism import laplace_mechanism
 
 __all__ = [
     "BINARY",
@@ -103,6 +106,21 @@ __all__ = [
     "paramstyle",
     "threadsafety",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """What is public, imported once it is used: a command takes Ctrl-C before it has imported all."""
+    if name in __all__:
+        for module in ("dpsql.errors", "dpsql.dbapi", "dpsql.privacy.mechanism"):
+            found = vars(_import_module(module))
+            if name in found:
+                return globals().setdefault(name, found[name])
+    raise AttributeError(f"module 'dpsql' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 _logging.getLogger("dpsql").addHandler(_logging.NullHandler())  # silent until the operator asks
 _logging.getLogger("sqlglot").addHandler(_logging.NullHandler())  # what it says of odd SQL is in our own errors

@@ -3,19 +3,34 @@
 import atexit
 import gc
 import os
+import signal
 import sys
 from contextlib import suppress
 
-from dpsql import cli
+INTERRUPTED = 130
 
 
 def main() -> int:
     """Run the command of this process's arguments; its exit code."""
+    with suppress(ValueError):  # not the main thread: then nothing interrupts it
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _leave)
+    from dpsql import cli  # takes half a second
+
     gc.freeze()  # what is imported stays: no collection looks through it again, neither a server's nor the last one
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     code = cli.main()
     if "vl_convert" in sys.modules:
         _end(code)
     return code
+
+
+def _leave(_number: int, _frame: object) -> None:
+    """End at once: nothing is open yet, and an exception in the middle of an import may be swallowed."""
+    with suppress(OSError, AttributeError):
+        os.write(2, b"interrupted; nothing was charged\n")
+    os._exit(INTERRUPTED)
 
 
 def _end(code: int) -> None:

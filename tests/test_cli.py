@@ -349,6 +349,26 @@ def test_faults_are_told_without_their_words(
     assert "secret" not in err and "ValueError" in err and "interrupted" in err
 
 
+def test_an_interrupt_while_the_program_is_imported_is_told_like_any_other() -> None:
+    """Nothing large is imported before it can be taken; what is imported might swallow an exception."""
+    program = """
+import os, signal, sys
+from dpsql.__main__ import main
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "dpsql.cli":
+            assert not {"numpy", "duckdb", "sqlglot"} & set(sys.modules)
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except BaseException:
+                pass
+sys.meta_path.insert(0, Interrupting())
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, b"interrupted; nothing was charged\n")
+
+
 CANARY = "canary-7531"
 
 

@@ -26,7 +26,7 @@ def test_all_is_exactly_the_public_api() -> None:
 
 
 def test_nothing_else_is_in_the_namespace() -> None:
-    others = {name for name, value in vars(dpsql).items() if not isinstance(value, types.ModuleType)}
+    others = {name for name in dir(dpsql) if not isinstance(getattr(dpsql, name), types.ModuleType)}
     assert {name for name in others if not name.startswith("_")} == set(dpsql.__all__)
 
 

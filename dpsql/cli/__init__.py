@@ -50,9 +50,9 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code of the process."""
-    prepare_streams()
     arguments = argparse.Namespace(sql=None, config=None)
     try:
+        prepare_streams()
         code = _run(sys.argv[1:] if argv is None else list(argv), arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
