@@ -122,9 +122,10 @@ def _statement(read: _Read, dialect: str, types: ColumnTypes, parameters: Parame
         _shift_positions(tree, read.offset)
     typed = True
     if dialect != "duckdb":
+        places = _places(tree, read.tokens, read.offset)
         tree, typed = translate(tree, dialect, types)
         tree = _balanced(tree)
-        _locate(tree, read.tokens, read.offset)
+        _locate(tree, places)
     tree = attach_options(tree, read.options) if read.options else tree
     return Statement(tree, read.explain, typed, read.per_group)
 
@@ -505,6 +506,8 @@ def _joined(kind: type[exp.Expr], terms: list[exp.Expr]) -> exp.Expr:
 def _known_names(tree: exp.Expr, text: str) -> exp.Expr:
     """Each function remembers how it was written, for the name of its column; MEAN is AVG, VAR and STD as elsewhere."""
     for node in list(tree.find_all(exp.Func)):
+        if isinstance(node, exp.GroupConcat) and "start" not in node.meta:
+            _find_word(node, text)
         start, end = node.meta.get("start"), node.meta.get("end")
         if start is not None and end is not None:
             node.meta["word"] = text[start : end + 1]
@@ -516,6 +519,17 @@ def _known_names(tree: exp.Expr, text: str) -> exp.Expr:
                 return known
             node.replace(known)
     return tree
+
+
+_BEFORE_ARGUMENT = re.compile(r"(\w+)\s*\(\s*(?:DISTINCT\s+)?$", re.IGNORECASE)
+
+
+def _find_word(node: exp.Expr, text: str) -> None:
+    """Where the name of a call stands, of which the parser keeps nothing: before its first argument."""
+    first = min((part.meta["start"] for part in node.walk() if "start" in part.meta), default=0)
+    found = _BEFORE_ARGUMENT.search(text, max(0, first - 60), first)
+    if found is not None:
+        node.meta.update(start=found.start(), end=found.end(1) - 1)
 
 
 _OTHER_NAMES: dict[str, type[exp.Func]] = {
@@ -672,16 +686,73 @@ def _number(text: str, negative: bool) -> exp.Expr:
     return exp.Paren(this=exp.Neg(this=number)) if negative else number
 
 
-def _locate(tree: exp.Expr, tokens: list[Token], offset: int) -> None:
-    """Positions for a translated tree, which has none: of a name, where the text first has it."""
-    first: dict[str, int] = {}
+_FUNCTIONS = {kind.sql_name(): kind for kind in exp.ALL_FUNCTIONS}
+_Name = tuple[object, str]
+"""What is found again after a translation: what kind of node it is, and what it is called."""
+
+
+def _name(node: exp.Expr) -> _Name | None:
+    match node:
+        case exp.Literal() | exp.Anonymous():
+            return type(node), node.name.lower()
+        case exp.Identifier():
+            return node.arg_key if node.arg_key == "alias" else type(node), node.name.lower()
+        case exp.Func():
+            return type(node), ""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where something stands in the text, and the word that is written there, if it is a function's."""
+
+    start: int
+    word: str | None = None
+
+
+def _places(tree: exp.Expr, tokens: list[Token], offset: int) -> dict[_Name, list[_Place]]:
+    """Where the text has each name, in its order.
+
+    From the tokens come those that no parser keeps: of literals, and of functions with a grammar of their own.
+    """
+    found: dict[_Name, list[_Place]] = {}
+    for node in tree.walk():
+        name = _name(node)
+        if name is not None and "start" in node.meta:
+            found.setdefault(name, []).append(_Place(node.meta["start"], node.meta.get("word")))
     for token in tokens:
-        first.setdefault(token.text.lower(), token.start + offset)
+        if token.token_type in (TokenType.NUMBER, TokenType.STRING):
+            found.setdefault((exp.Literal, token.text.lower()), []).append(_Place(token.start + offset))
+    of_nodes = set(found)
+    for token in tokens:
+        kind = _FUNCTIONS.get(token.text.upper())
+        if kind is not None and (kind, "") not in of_nodes:
+            found.setdefault((kind, ""), []).append(_Place(token.start + offset, token.text))
+    for places in found.values():
+        places.sort(key=lambda place: place.start)
+    return found
+
+
+def _locate(tree: exp.Expr, places: dict[_Name, list[_Place]]) -> None:
+    """Positions for a translated tree, which has only those of its own text: names keep their order in a translation.
+
+    Where it writes a name more or less often than the text, the nearest in that order is taken.
+    """
+    named: dict[_Name, list[exp.Expr]] = {}
+    for node in tree.walk(bfs=False):
+        name = _name(node)
+        if name in places:
+            named.setdefault(name, []).append(node)
+    for name, nodes in named.items():
+        nodes.sort(key=lambda node: node.meta.get("start", 0))
+        known = places[name]
+        for index, node in enumerate(nodes):
+            node.meta["place"] = known[index * len(known) // len(nodes)]
     for node in tree.walk():
         for key in ("start", "end", "line", "col"):
             node.meta.pop(key, None)
-        name = node.name if isinstance(node, (exp.Identifier, exp.Anonymous, exp.Literal)) else ""
-        if isinstance(node, exp.Func) and not name:
-            name = type(node).sql_name()
-        if name.lower() in first:
-            node.meta["start"] = first[name.lower()]
+        place = node.meta.pop("place", None)
+        if place is not None:
+            node.meta["start"] = place.start
+            if place.word is not None:
+                node.meta["word"] = place.word

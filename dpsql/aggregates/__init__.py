@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -86,6 +87,15 @@ def _fractions(node: exp.Expr) -> exp.Expr | None:
     return place.this if isinstance(place, exp.Order) else place
 
 
+def _written(call: exp.Expr) -> str:
+    """An aggregate of whatever kind as people know it, not as DuckDB's SQL would have it."""
+    if isinstance(call, exp.WithinGroup):
+        return f"{_written(call.this)} WITHIN GROUP ({show(call.expression).strip()})"
+    word = call.meta.get("word")
+    shown = show(call)
+    return re.sub(r"^\w+(?=\()", word.upper(), shown) if word else shown
+
+
 def read_call(node: exp.Expr) -> CallShape:
     """The aggregate that a call names, with its argument and condition; refused where there is none."""
     condition = None
@@ -94,7 +104,7 @@ def read_call(node: exp.Expr) -> CallShape:
         call, condition = node.this, node.expression.this
     aggregate = _by_node().get(type(call.this if isinstance(call, exp.WithinGroup) else call))
     if aggregate is None:
-        raise refuse(call, f"the aggregate {show(call)} isn't supported", _HINT)
+        raise refuse(call, f"the aggregate {_written(call)} isn't supported", _HINT)
     shape = aggregate.read(call)
     if condition is not None:
         both = condition if shape.condition is None else exp.and_(condition.copy(), shape.condition.copy())

@@ -31,22 +31,22 @@ SELECT MAX_BY(note, income) FROM people
 --> at 14: note, income) FROM people
 
 SELECT STRING_AGG(note, ',') FROM people
---> 0A000 the aggregate LISTAGG(note, ',') isn't supported
+--> 0A000 the aggregate STRING_AGG(note, ',') isn't supported
 --> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
---> at 18: note, ',') FROM people
+--> at 7: STRING_AGG(note, ',') FROM peo
 
 SELECT LISTAGG(note, ',') FROM people
 --> 0A000 the aggregate LISTAGG(note, ',') isn't supported
 --> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
---> at 15: note, ',') FROM people
+--> at 7: LISTAGG(note, ',') FROM people
 
 SELECT GROUP_CONCAT(note) FROM people
---> 0A000 the aggregate LISTAGG(note, ',') isn't supported
+--> 0A000 the aggregate GROUP_CONCAT(note, ',') isn't supported
 --> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
---> at 20: note) FROM people
+--> at 7: GROUP_CONCAT(note) FROM people
 
 SELECT LIST(note) FROM people
---> 0A000 the aggregate ARRAY_AGG(note) isn't supported
+--> 0A000 the aggregate LIST(note) isn't supported
 --> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: LIST(note) FROM people
 
@@ -331,7 +331,7 @@ SELECT QUANTILE_CONT(age, 0.5 ORDER BY income) FROM people
 --> at 21: age, 0.5 ORDER BY income) FROM
 
 SELECT MODE() WITHIN GROUP (ORDER BY age) FROM people
---> 0A000 the aggregate MODE( ORDER BY age) isn't supported
+--> 0A000 the aggregate MODE() WITHIN GROUP (ORDER BY age) isn't supported
 --> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: MODE() WITHIN GROUP (ORDER BY
 

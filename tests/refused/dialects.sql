@@ -73,9 +73,9 @@ SELECT COUNT(*) FROM people, UNNEST([1, 2])
 
 -- dialect: spark
 SELECT collect_list(note) FROM people
---> 0A000 the aggregate ARRAY_AGG(note) isn't supported
+--> 0A000 the aggregate COLLECT_LIST(note) isn't supported
 --> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
---> at 20: note) FROM people
+--> at 7: collect_list(note) FROM people
 
 -- dialect: spark
 SELECT percentile(age, 5) FROM people
@@ -98,7 +98,7 @@ SELECT TRANSFORM(age) USING 'cat' FROM people
 SELECT COUNT(*) FROM csv.`/etc/passwd`
 --> 42P01 table csv./etc/passwd does not exist
 --> hint: tables of this policy: cities, people, visits
---> at 25: `/etc/passwd`
+--> at 21: csv.`/etc/passwd`
 
 -- dialect: postgres
 SELECT AVG(CAST(1.0 / age AS BIGINT)) FROM people
@@ -117,3 +117,15 @@ SELECT 1000000000 / age AS k, COUNT(*) FROM people GROUP BY k
 --> 0A000 the group key 1000000000 / age has 990,000,001 values; at most 4,000,000 are allowed
 --> hint: group by something coarser, such as FLOOR(1000000000 / age / 1000)
 --> at 7: 1000000000 / age AS k, COUNT(*
+
+-- dialect: postgres
+SELECT AVG(age), CORR(age, income) FROM people WHERE age > 3
+--> 0A000 the aggregate CORR(age, income) isn't supported
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
+--> at 17: CORR(age, income) FROM people
+
+-- dialect: bigquery
+SELECT AVG(age), MAX(n), STRING_AGG(note, ',') FROM people
+--> 0A000 the aggregate STRING_AGG(note, ',') isn't supported
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
+--> at 25: STRING_AGG(note, ',') FROM peo
