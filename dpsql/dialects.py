@@ -104,6 +104,8 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
         rounding = {"spark": exp.Trunc, "bigquery": exp.Round}.get(dialect)
         if rounding is not None:
             node.set("this", rounding(this=node.this))
+    if dialect == "bigquery" and isinstance(node, (exp.Bracket, exp.ApproxQuantiles)):
+        return _approximate(node)
     if isinstance(node, exp.Div) and node.args.get("typed"):
         integers = exp.DataType.INTEGER_TYPES
         if node.this.is_type(*integers) and node.expression.is_type(*integers):
@@ -132,6 +134,26 @@ def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
             position=node.meta.get("start"),
         )
     return node
+
+
+def _approximate(node: exp.Expr) -> exp.Expr:
+    """One of BigQuery's APPROX_QUANTILES(x, n), by its place in the list: it begins with the smallest value."""
+    call = node.this if isinstance(node, exp.Bracket) else node
+    if not isinstance(call, exp.ApproxQuantiles) or (call is node and isinstance(node.parent, exp.Bracket)):
+        return node
+    number, places = call.args.get("expression"), node.expressions if call is not node else []
+    digits = [part.name for part in (number, *places) if isinstance(part, exp.Literal) and part.name.isdigit()]
+    count, place = map(int, digits) if len(digits) == 2 else (0, -1)
+    place -= node.args.get("offset") or 0
+    if not 0 <= place <= count or count == 0 or isinstance(call.this, exp.Distinct):
+        raise UnsupportedQuery(
+            "APPROX_QUANTILES is answered for one of its quantiles, by its place in the list",
+            hint=f"write APPROX_QUANTILES({call.this.sql('bigquery')}, 4)[OFFSET(2)], which is the median",
+            position=call.meta.get("start"),
+        )
+    if place in (0, count):
+        return (exp.Max if place else exp.Min)(this=call.this.copy())
+    return exp.Quantile(this=call.this.copy(), quantile=exp.Literal.number(f"{place / count:.12f}"))
 
 
 _PATTERNS = "Y, y, m, d, j, H, I, M, S, f, b, p".split(", ")

@@ -112,6 +112,21 @@ def take_options(tokens: list[Token], offset: int) -> tuple[list[Token], Options
     return kept, Options(tuple(found), tuple(of_aggregates))
 
 
+def misplaced(tokens: list[Token]) -> tuple[Token, str] | None:
+    """Which of these words has another form in a statement that can't be parsed, and what to write instead."""
+    for first, second in pairwise(tokens):
+        word = first.text.lower()
+        if word == "options" and second.token_type is TokenType.L_PAREN:
+            return first, "write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) COUNT(*) FROM …"
+        if word in _ARGUMENTS and second.token_type in (TokenType.EQ, TokenType.COLON_EQ):
+            return first, f"write SUM(x, {word} => {_ARGUMENTS[word]})"
+    return None
+
+
+_ARGUMENTS = {"epsilon": "0.3", "contribution_bounds_per_row": "(0, 100)", "contribution_bounds_per_group": "(0, 100)"}
+"""Of aggregates, each with an example."""
+
+
 def _begins(first: Token, second: Token) -> bool:
     """Whether two tokens are WITH DIFFERENTIAL_PRIVACY."""
     if first.token_type is not TokenType.WITH:

@@ -70,7 +70,7 @@ def _figured(node: exp.Expr) -> tuple[str, bool]:
             return node.alias, True
         case exp.Column():
             return node.name, True
-        case exp.Paren() | exp.Filter() | exp.Window() | exp.WithinGroup():
+        case exp.Paren() | exp.Filter() | exp.Window() | exp.WithinGroup() | exp.Bracket():
             return _figured(node.this)
         case exp.Cast():
             inner, strong = _figured(node.this)

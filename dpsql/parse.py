@@ -25,7 +25,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from dpsql.dialects import ColumnTypes, annotate, translate, unescaped
 from dpsql.errors import InvalidParameter, ParseError, UnsupportedQuery
-from dpsql.googlesql import Options, attach_options, bounds_per_group, keep_options, take_options
+from dpsql.googlesql import Options, attach_options, bounds_per_group, keep_options, misplaced, take_options
 from dpsql.names import join_names
 from dpsql.placeholders import numbered, wanted_types
 
@@ -411,7 +411,7 @@ def _trees(tokens: list[Token], sql: str, dialect: str, offset: int = 0) -> list
     try:
         found = list(parser.parse(tokens, sql[offset:]))
     except SqlglotError as error:
-        raise _parse_error(error, sql, offset) from None
+        raise _parse_error(error, sql, tokens, offset) from None
     except RecursionError:
         raise ParseError("the statement nests too deep", hint="use WITH to name the inner parts") from None
     except Exception:  # noqa: BLE001 - a parser fault on odd text is a refusal, whatever its class
@@ -436,7 +436,7 @@ def _check_bare_words(tree: exp.Expr | None) -> None:
 _BARE_WORD = re.compile(r"\w*")
 
 
-def _parse_error(error: SqlglotError, sql: str, offset: int = 0) -> ParseError:
+def _parse_error(error: SqlglotError, sql: str, tokens: list[Token], offset: int = 0) -> ParseError:
     details = getattr(error, "errors", None) or [{}]
     word = str(details[0].get("highlight") or "").strip()
     line, column = details[0].get("line"), details[0].get("col")
@@ -445,6 +445,9 @@ def _parse_error(error: SqlglotError, sql: str, offset: int = 0) -> ParseError:
         starts = [offset, *(i + 1 for i, c in enumerate(sql) if c == "\n" and i >= offset)]
         position = max(0, min(starts[min(line, len(starts)) - 1] + column - len(word), len(sql)))
     near = f" near {word[:40]}" if word else ""
+    if (found := misplaced(tokens)) is not None:
+        place, hint = found
+        return ParseError(f"{place.text} can't be written like this", hint=hint, position=place.start + offset)
     return ParseError(f"the statement isn't valid SQL{near}", hint="SELECT COUNT(*) FROM …", position=position)
 
 

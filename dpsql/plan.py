@@ -478,16 +478,16 @@ def _check_intervals(query: ReleaseQuery, numbers: Sequence[NumberPlan]) -> None
             if not (way.has_noise if arithmetic else way.has_interval):
                 raise UnsupportedQuery(
                     f"the interval of {'arithmetic on ' * arithmetic}{call.text} isn't known",
-                    hint=_interval_hint(call, arithmetic=arithmetic),
+                    hint=_interval_hint(query, call, arithmetic=arithmetic),
                     position=position_of(call.text.node),
                 )
 
 
-def _interval_hint(call: Call, *, arithmetic: bool) -> str:
+def _interval_hint(query: ReleaseQuery, call: Call, *, arithmetic: bool) -> str:
     if call.choice is None or arithmetic:
         return "intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these"
     if call.choice.fraction is None or call.sql_type in TEMPORAL.values():
-        return "see its rank in EXPLAIN"
+        return f"what is known of its rank: EXPLAIN SELECT {call.text} FROM {query.rows.name}"
     return "have its ends chosen too: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true) …"
 
 

@@ -717,7 +717,7 @@ TABLES = [
     (
         "t: {source: people.csv, unit: pid, columns: {x: {type: text}}}",
         "t.unit must be row or a mapping, found the text 'pid'",
-        "unit: row if no two rows are of one person, else unit: {column: pid, max_rows: 20}",
+        "else unit: {column: pid, max_rows: 20} and pid: {type: integer} among the columns",
     ),
     (
         "t: {source: people.csv, unit: row, public: true}",

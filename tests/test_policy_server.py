@@ -105,9 +105,9 @@ WRONG = [
     (
         f"server: {{listen: '::', users: {{alice: {VERIFIER}}}}}",
         "'::' is reachable from other machines, without tls",
-        "or listen: 127.0.0.1",
+        "write tls: {certificate: server.crt, key: server.key}; or listen: 127.0.0.1",
     ),
-    ("server: {listen: 10.0.0.1, tls: {certificate: a, key: b}}", "without users", "users: {alice:"),
+    ("server: {listen: 10.0.0.1, tls: {certificate: a, key: b}}", "without users", "write users: {alice:"),
     ("server: {port: 0}", "server.port must be a whole number from 1 to 65535", "port: 5432"),
     ("server: {port: 70000}", "server.port must be a whole number", "port: 5432"),
     ("server: {port: 5432.5}", "server.port must be a whole number", "port: 5432"),

@@ -476,6 +476,14 @@ def test_the_forms_that_hints_show_work_in_every_dialect(dialect: str) -> None:
     (release,) = made.session.plan(f"SELECT {calls} FROM t", epsilon=1).plan.releases
     (basis,) = release.bases
     assert basis.candidates is not None and basis.candidates.mechanism.names == ("1/2", "9/10")
+    if dialect == "bigquery":
+        (release,) = made.session.plan("SELECT APPROX_QUANTILES(w, 4)[OFFSET(2)] FROM t", epsilon=1).plan.releases
+        assert release.bases[0].candidates and release.bases[0].candidates.mechanism.names == ("1/2",)
+        calls = "APPROX_QUANTILES(w, 3)[ORDINAL(2)], APPROX_QUANTILES(w, 3)[OFFSET(0)], APPROX_QUANTILES(w, 3)[3]"
+        (release,) = made.session.plan(f"SELECT {calls} FROM t", epsilon=1).plan.releases
+        assert [(c.aggregate, c.choice and c.choice.fraction) for c in release.query.calls] == [
+            ("quantile_disc", F(1, 3)), ("min", None), ("max", None)
+        ]  # fmt: skip
 
 
 def test_dates_that_were_chosen_are_compared_with(exact: Bench) -> None:

@@ -27,6 +27,11 @@ def _fraction(node: exp.Expr, written: exp.Expr | None) -> Fraction:
     written = uncast(written)
     text = written.name if isinstance(written, exp.Literal) and not written.is_string else ""
     if written is None or not _NUMBER.fullmatch(text):
+        if written is None and isinstance(uncast(node.this), (exp.Literal, exp.Array)):
+            name = str(node.meta.get("word") or "PERCENTILE_CONT").upper()
+            of = f"{name}({show(node.this)})"
+            instead = f"{of} WITHIN GROUP (ORDER BY x)" if name.startswith("P") else f"{name}(x, {show(node.this)})"
+            raise refuse(node, f"{of} names no column", f"write {instead}")
         raise refuse(node, f"{show(node)} names no fraction: one number from above 0 to below 1", _FORMS)
     fraction = Fraction(text)
     if not Fraction(1, FINEST) <= fraction <= 1 - Fraction(1, FINEST):

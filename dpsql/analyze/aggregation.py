@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from sqlglot import exp
 
 from dpsql import aggregates
 from dpsql.aggregates.choice import TEMPORAL, result_type
 from dpsql.errors import InvalidParameter, NotReleasable, UnsupportedQuery
-from dpsql.expressions import Compiler, Shown, Typed, narrow, position_of, refuse, show
+from dpsql.expressions import Compiler, Shown, Typed, is_known, narrow, position_of, refuse, show, unsupported
 from dpsql.expressions.literals import TEXT, case_when, cast, func, not_null, paren
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.googlesql import PUBLIC_GROUPS, ReleaseOptions
@@ -58,6 +58,10 @@ INTERVAL_ENDS = ("dp_interval_low", "dp_interval_high")
 MAX_LEVELS = 10
 MAX_LATERAL_DEPTH = 40
 """Levels that earlier aliases may add to the tree, one within the other."""
+
+
+def _is_interval(node: exp.Expr) -> TypeGuard[exp.Anonymous]:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in INTERVAL_ENDS
 
 
 def interval_level(node: exp.Expr, argument: exp.Expr) -> Fraction:
@@ -396,7 +400,7 @@ class ReleaseBuilder:
             return key
         if aggregates.is_aggregate(node):
             return self._call_column(node)
-        if isinstance(node, exp.Anonymous) and node.name.lower() in INTERVAL_ENDS:
+        if _is_interval(node):
             return self._interval_column(node)
         if isinstance(node, exp.Window):
             return self._window(node, again)
@@ -467,6 +471,9 @@ class ReleaseBuilder:
     def _ungrouped(self, node: exp.Column) -> Exception:
         if self.scope.lookup(node) is None:
             return self.scope.unknown(node)
+        call = node.find_ancestor(exp.Anonymous, exp.Select)
+        if isinstance(call, exp.Anonymous) and not is_known(call):
+            return unsupported(call)
         found = self.scope.lookup(node)
         number = found is not None and self.compiler.value(found).set.numeric
         return NotReleasable(
@@ -520,8 +527,16 @@ class ReleaseBuilder:
                 return tree
         known = [e.alias for e in self.node.expressions if aggregates.is_aggregate(unparenthesised(e.unalias()))]
         known = [name for name in known if name]
-        hint = f"write {node.name}({known[0]})" if known else f"SELECT COUNT(*) AS n, {node.name}(n) FROM …"
+        hint = f"write {node.name}({known[0]})" if known else f"write {self._with_interval(node.name)}"
         raise refuse(argument, f"{show(argument)} is not an aggregate of this SELECT, nor arithmetic on some", hint)
+
+    def _with_interval(self, name: str) -> str:
+        """This SELECT with a count that has an interval, in the place of what has none."""
+        example = self.node.copy()
+        kept = [item for item in example.expressions if not any(map(_is_interval, item.walk()))]
+        count = exp.alias_(exp.Count(this=exp.Star()), "n")
+        example.set("expressions", [*kept, count, func(name, exp.column("n"))])
+        return show(example, 300)
 
     def _has_number(self, part: exp.Expr) -> bool:
         """Whether part of an expression is an aggregate, or an earlier alias, which may stand for one."""

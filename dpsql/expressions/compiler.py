@@ -245,6 +245,11 @@ class Compiler:
         return (values[0] if values else None), typed.set.type
 
 
+def is_known(node: exp.Anonymous) -> bool:
+    """Whether a function that the parser has no class for is on the list."""
+    return node.name.lower() in _FUNCTIONS
+
+
 def unsupported(node: exp.Expr) -> DatabaseError:
     if isinstance(node, (exp.Query, exp.Exists)):
         return refuse(node, "a subquery inside an expression over private rows isn't supported", _SUBQUERY_HINT)

@@ -14,7 +14,8 @@ from dpsql.policy.section import Section, text_of
 from dpsql.policy.sources import absolute
 
 _EXAMPLE = "SCRAM-SHA-256$4096:…"
-_SAFE = f"tls: {{certificate: server.crt, key: server.key}} and users: {{alice: {_EXAMPLE}}}"
+_TLS = "tls: {certificate: server.crt, key: server.key}"
+_USERS = f"users: {{alice: {_EXAMPLE}}}"
 _LONGEST_NAME = 200
 
 
@@ -38,17 +39,17 @@ def read_server(top: Section, base: str, problems: Problems) -> Server:
         tls_line=section.line_of("tls"),
     )
     if server.exposed and "tls" not in section and "users" not in section:
-        missing = "without tls and without users"
+        missing, safe = "without tls and without users", f"{_TLS} and {_USERS}"
     elif server.exposed and "tls" not in section:
-        missing = "without tls"
+        missing, safe = "without tls", _TLS
     elif server.exposed and "users" not in section:
-        missing = "without users"
+        missing, safe = "without users", _USERS
     else:
         return server
     section.problem(
         "listen",
         f"server.listen {quoted(server.listen)} is reachable from other machines, {missing}",
-        f"write {_SAFE}; or listen: 127.0.0.1",
+        f"write {safe}; or listen: 127.0.0.1",
     )
     return server
 
@@ -69,13 +70,12 @@ def _read_address(section: Section) -> str | None:
 
 
 def _read_tls(section: Section, base: str) -> tuple[Path | None, Path | None]:
-    example = "tls: {certificate: server.crt, key: server.key}"
-    tls = section.section("tls", "tls", example)
+    tls = section.section("tls", "tls", _TLS)
     if tls is None:
         return None, None
     found: list[Path | None] = []
     for name in ("certificate", "key"):
-        text = tls.text(name, f"server.{name[:3]}") if tls.require(name, f"write {example}") else None
+        text = tls.text(name, f"server.{name[:3]}") if tls.require(name, f"write {_TLS}") else None
         found.append(None if text is None else Path(absolute(base, text)))
     return found[0], found[1]
 

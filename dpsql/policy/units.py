@@ -51,6 +51,10 @@ def read_unit(table: Section, problems: Problems) -> Literal["row"] | WrittenUni
         text = node.text if isinstance(node, Scalar) and isinstance(node.value, str) else ""
         column = text if text.isidentifier() else "customer_id"
         hint = f"write unit: row if no two rows are of one person, else unit: {{column: {column}, max_rows: 20}}"
+        columns = table.node("columns")
+        named = [name.text.lower() for name, _ in columns.items] if isinstance(columns, Mapping) else []
+        if text and column.lower() not in named:
+            hint += f" and {column}: {{type: integer}} among the columns"
         if similar(text, ("row",)):
             hint = "did you mean 'row'?"
         table.problem("unit", f"{table.where('unit')} must be row or a mapping, found {found(node)}", hint)

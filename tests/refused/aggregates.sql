@@ -344,3 +344,18 @@ SELECT MEDIAN(1 / age) FROM people
 --> 22023 MEDIAN(1 / age) needs bounds: no bounds follow from the policy for 1 / age
 --> hint: clip it in the query: CLIP(1 / age, 0, 100), for 0 and 100 the least and the greatest value that you expect
 --> at 14: 1 / age) FROM people
+
+SELECT AVG(age), WHATEVER(age) FROM people
+--> 0A000 the function WHATEVER isn't on the list of expressions allowed over private rows
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> at 17: WHATEVER(age) FROM people
+
+SELECT PERCENTILE_CONT(0.5) FROM people
+--> 0A000 PERCENTILE_CONT(0.5) names no column
+--> hint: write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)
+--> at 7: PERCENTILE_CONT(0.5) FROM peop
+
+SELECT SUM(income, epsilon = 0.3) FROM people
+--> 42601 epsilon can't be written like this
+--> hint: write SUM(x, epsilon => 0.3)
+--> at 19: epsilon = 0.3) FROM people

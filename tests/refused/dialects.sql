@@ -129,3 +129,9 @@ SELECT AVG(age), MAX(n), STRING_AGG(note, ',') FROM people
 --> 0A000 the aggregate STRING_AGG(note, ',') isn't supported
 --> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 25: STRING_AGG(note, ',') FROM peo
+
+-- dialect: bigquery
+SELECT APPROX_QUANTILES(age, 4) FROM people
+--> 0A000 APPROX_QUANTILES is answered for one of its quantiles, by its place in the list
+--> hint: write APPROX_QUANTILES(age, 4)[OFFSET(2)], which is the median
+--> at 7: APPROX_QUANTILES(age, 4) FROM

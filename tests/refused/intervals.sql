@@ -49,3 +49,8 @@ SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n, 1) FROM people
 --> 0A000 the level of DP_INTERVAL_LOW(n, 1) must be a number from 0.01 to below 1
 --> hint: write 0.95
 --> at 41: 1) FROM people
+
+SELECT city, DP_INTERVAL_LOW(city, 0.9) FROM people GROUP BY city
+--> 0A000 city is not an aggregate of this SELECT, nor arithmetic on some
+--> hint: write SELECT city, COUNT(*) AS n, DP_INTERVAL_LOW(n) FROM people GROUP BY city
+--> at 29: city, 0.9) FROM people GROUP B

@@ -272,3 +272,8 @@ EXPLAIN SELECT COUNT(*) FROM people AS p q
 --> 42601 the statement isn't valid SQL near q
 --> hint: SELECT COUNT(*) FROM …
 --> at 41: q
+
+SELECT COUNT(*) FROM people OPTIONS(epsilon = 0.5)
+--> 42601 OPTIONS can't be written like this
+--> hint: write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.5) COUNT(*) FROM …
+--> at 28: OPTIONS(epsilon = 0.5)
