@@ -174,7 +174,11 @@ def _planned(
         "alternative": None,
     }
     if other is not None and instead is not None:
-        facts["alternative"] = {"mechanism": _mechanism(instead.bases[other.basis]), **_error(other, instead)}
+        own = instead.bases[other.basis]
+        facts["alternative"] = {
+            "mechanism": _mechanism(own), "epsilon": _number(own.epsilon), "others": _new_mechanism(plan, instead),
+            **_error(other, instead),
+        }  # fmt: skip
     if grid.cells and number.call.sql_type in _MOMENTS:
         facts |= {"bounds": _moments(number), "grain": _number(grid.grain / _MOMENTS[number.call.sql_type])}
     elif grid.cells:
@@ -205,6 +209,12 @@ def _moments(number: NumberPlan) -> list[str]:
     assert call.measure.argument is not None
     bounds = call.measure.argument.set.bounds
     return [str(KeyDomain(call.type.kind, None).label(int(Fraction(end)))) for end in (bounds.lower, bounds.upper)]
+
+
+def _new_mechanism(plan: ReleasePlan, instead: ReleasePlan) -> str:
+    """The mechanism by which another plan of a release differs."""
+    known = {_mechanism(basis) for basis in plan.bases}
+    return next(name for name in (*(n for n in map(_mechanism, instead.bases) if n not in known), "other"))
 
 
 def _mechanism(basis: BasisPlan) -> str:
@@ -355,10 +365,18 @@ def _partition_text(number: dict[str, Any]) -> str:
 
 
 def _instead_text(number: dict[str, Any]) -> str:
-    """What the error would be with the other mechanism; "" where it would be the same, or isn't known."""
+    """What the error would be with the other mechanism; "" where it would be the same, or isn't known.
+
+    The number itself may keep its mechanism, and have another share of ε for the other numbers' sake.
+    """
     other = number["alternative"]
     error = _error_text(other)
-    return "" if error in ("", _error_text(number)) else f"instead with {other['mechanism']} noise: {error}"
+    if error in ("", _error_text(number)):
+        return ""
+    if other["mechanism"] != number["mechanism"]:
+        return f"instead with {other['mechanism']} noise: {error}"
+    share = "" if other["epsilon"] == number["epsilon"] else f", epsilon {other['epsilon']:g} for this one"
+    return f"instead with {other['others']} noise for other numbers{share}: {error}"
 
 
 def _selection_text(selection: dict[str, Any]) -> str:

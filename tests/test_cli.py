@@ -596,6 +596,28 @@ def test_check_warns_of_rows_without_a_unit(fresh: Path, capsys: pytest.CaptureF
     )
 
 
+def test_check_warns_of_units_with_more_rows_than_count(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (fresh / "policy.yaml").write_text(
+        POLICY + "  homes: {source: homes.csv, unit: {column: hh}, columns: {no: {type: integer},\n"
+        "    hh: {type: integer, unique: true}}}\n"
+        "  rooms: {source: rooms.csv, unit: {via: {home: homes.no}, max_rows: 1}, primary_key: home,\n"
+        "    columns: {home: {type: integer}}}\n"
+        "  stays: {source: rooms.csv, unit: row, columns: {home: {type: integer}, hhid: {type: integer}}}\n"
+    )
+    (fresh / "homes.csv").write_text("no,hh\n1,5\n2,5\n3,6\n4,\n")
+    (fresh / "rooms.csv").write_text("home,hhid\n1,1\n1,1\n3,2\n3,2\n")
+    main(["check", str(fresh / "policy.yaml")])
+    out = capsys.readouterr()
+    for text in (
+        "homes: 1 value of hh stands in several rows: remove unique: true, and write max_rows at its unit\n",
+        "rooms: 2 values of home stand in several rows: remove primary_key\n",
+        "homes: 1 of 2 units have more than 1 row: their rows count in proportion, all of one as 1\n",
+        "rooms: 2 of 2 units have more than 1 row",
+        "each row of stays is protected by itself, but hhid seems to say whose it is",
+    ):
+        assert text in out.out, out.out
+
+
 def test_check_lists_the_problems_of_policy_and_data_together(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy = fresh / "policy.yaml"
     text = POLICY.replace("drinks.code", "drinks.kode").replace("epsilon: 1e15", "epsilon: none")

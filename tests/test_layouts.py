@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import math
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -695,6 +696,9 @@ def test_explain_names_the_mechanism_and_what_the_other_would_do(plain: Bench, a
     text = auto.session.explain(f"SELECT {FOUR} FROM t", epsilon=1, analyst="anyone")
     assert "COUNT(*): ±5 at 95 %; cube, basis total, epsilon 1" in text
     assert "instead with discrete Laplace noise: ±6 at 95 %" in text
+    kept = "SELECT COUNT(DISTINCT age), SUM(age), SUM(income) FROM t"
+    text = plain.session.explain(kept, epsilon="0.1", analyst="anyone")
+    assert re.search(r"DISTINCT.*\n +instead with cube noise for other numbers, epsilon 0.0\d+ for this one: ±", text)
 
 
 def test_explain_shows_no_other_error_where_it_is_the_same(auto: Bench) -> None:

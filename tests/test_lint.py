@@ -313,7 +313,9 @@ def test_keys_of_a_public_table_are_no_secret(write: Callable[..., Path]) -> Non
 @pytest.mark.parametrize(
     ("name", "person"),
     [("patient_id", True), ("custKey", True), ("USER_NO", True), ("ssn", True), ("work_email", True), ("id", False),
-     ("visit_id", False), ("customers", False), ("age", False), ("grid", False), ("user", False), ("", False)],
+     ("visit_id", False), ("customers", False), ("age", False), ("grid", False), ("", False), ("pid", True),
+     ("uid", True), ("HHID", True), ("household", True), ("household_id", True), ("SERIALNO", True), ("patient", True),
+     ("client_id", True), ("serial", False), ("pids", False), ("client_type", False)],
 )  # fmt: skip
 def test_names_of_persons(name: str, person: bool) -> None:
     assert column_names.names_person(name) == person

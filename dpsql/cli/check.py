@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from dpsql.audit.lint.units import rows_of_persons
 from dpsql.cli.budget import budget_table
 from dpsql.cli.errors import LEDGER, OK, POLICY, error_text, with_config
 from dpsql.cli.output import Output, say
@@ -15,7 +16,7 @@ from dpsql.engines import Engine, TableReport, open_engine
 from dpsql.errors import EngineError, LedgerError, PolicyError
 from dpsql.ledger import Ledger
 from dpsql.ledger.faults import was_charged
-from dpsql.policy import Column, Kind, Policy, Table, Unit, at_line, load_partly
+from dpsql.policy import Column, Kind, Lines, Policy, Table, Unit, at_line, load_partly
 from dpsql.policy.shown import bounds_text, fraction_text, keys_text
 from dpsql.privacy.loss import decimal_text
 from dpsql.session import resolved_policy
@@ -136,6 +137,7 @@ def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
             f"{report.table}: {_many(report.unreadable, 'row')} can't be read and {_are(report.unreadable)} left out: "
             "save the file as UTF-8, each row with as many cells as the header"
         )
+    yield from _repeats(whole, report)
     for column in () if whole.public else whole.columns.values():
         name, grouped = column.name, column.keys is not None or column.type.kind is Kind.BOOLEAN
         nulls, outside = report.nulls.get(name, 0), report.outside.get(name, 0)
@@ -167,6 +169,23 @@ def _warnings(whole: Table, report: TableReport) -> Iterator[str]:
                 f"{report.table}: {_many(outside, 'value')} of {name} {_are(outside)} outside "
                 f"{bounds_text(column)} and {_are(outside)} moved to the nearer bound{dropped}"
             )
+
+
+def _repeats(whole: Table, report: TableReport) -> Iterator[str]:
+    """Keys that are none, and units with more rows than count in full."""
+    unit = whole.unit if isinstance(whole.unit, Unit) else None
+    for key, repeated in report.repeated.items():
+        of_unit = unit is not None and unit.column == key
+        declared = "primary_key" if set(key.split(", ")) == set(whole.primary_key) else "unique: true"
+        yield (
+            f"{report.table}: {_many(repeated, 'value')} of {key} {'stand' if repeated > 1 else 'stands'} in several "
+            f"rows: remove {declared}{', and write max_rows at its unit' * of_unit}"
+        )
+    if unit is not None and report.beyond:
+        yield (
+            f"{report.table}: {report.beyond:,} of {_many(report.units, 'unit')} have more than "
+            f"{_many(unit.max_rows, 'row')}: their rows count in proportion, all of one as {unit.max_rows:,}"
+        )
 
 
 def _of_unit(unit: Unit) -> tuple[str | None, ...]:
@@ -215,6 +234,7 @@ def _sections(policy: Policy, engine: Engine, reports: Sequence[TableReport], st
             policy, reports, style
         )
     warnings = [warning for report in reports for warning in _warnings(policy.tables[report.table.lower()], report)]
+    warnings += [f"{advice.what}; {advice.hint}" for advice in rows_of_persons(policy, Lines(policy.text))]
     if warnings:
         yield "\n" + "".join(f"warning: {warning}\n" for warning in warnings)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,7 +47,9 @@ class TableReport:
     bounds, or that are none of the keys. Only CSV files have the others. `misfits`: cells that are not empty and
     do not fit the declared type. `unfit`: columns all of whose cells (that are not empty; how many) are misfits, and
     the type that would fit them. `unreadable`: rows that are not rows of the file's shape (too few or too many cells,
-    bad quotes or encoding).
+    bad quotes or encoding). `repeated`: by the columns of a key that is declared, joined by commas, how many of its
+    values stand in several rows of a private table. `units`: how many units it has rows of; `beyond`: how many of them
+    have more than `max_rows`.
     """
 
     table: str
@@ -57,6 +59,9 @@ class TableReport:
     misfits: Mapping[str, int]
     unfit: Mapping[str, tuple[int, str]]
     unreadable: int
+    repeated: Mapping[str, int] = field(default_factory=dict)
+    units: int = 0
+    beyond: int = 0
 
 
 class Transaction(Protocol):

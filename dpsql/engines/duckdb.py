@@ -377,7 +377,7 @@ class DuckDBEngine:
                     transaction.cursor,
                     self._policy,
                     table,
-                    self.relation(table).sql("duckdb"),
+                    lambda one: self.relation(one).sql("duckdb"),
                     {name: self._keys(column) for name, column in table.columns.items()},
                 )
                 for table in self._policy.tables.values()

@@ -22,6 +22,8 @@ _PERSONS = (
     "patient|person|people|user|customer|cust|client|member|employee|worker|student|pupil|subscriber|citizen|resident|"
     "household|account|visitor|voter|donor|tenant|passenger|driver|participant|respondent|individual"
 )
+_ALONE = re.compile(rf"(?:{_PERSONS}|pid|uid|hhid|serialno)(?:_id)?$")
+"""Names that say whose a row is as they are: `patient`, `hhid`."""
 _NUMBERED = re.compile(rf"(?:^|_)(?:{_PERSONS})_?(?:id|key|no|nr|num|number|code|uuid|guid)$")
 
 
@@ -37,13 +39,22 @@ def tells(name: str) -> bool:
 
 def is_personal(name: str) -> bool:
     """Whether it nearly certainly does: `surname`, `email`, `customer_id`."""
-    return not _PERSONAL.isdisjoint(words(name)) or names_person(name)
+    return not (_PERSONAL | _ONE_OF_EACH).isdisjoint(words(name)) or _is_number_of_person(name)
+
+
+def _is_number_of_person(name: str) -> bool:
+    return _NUMBERED.search("_".join(words(name))) is not None
 
 
 def names_person(name: str) -> bool:
-    """Whether equal values of a column of this name are probably one person: `patient_id`, `custkey`, `ssn`."""
+    """Whether equal values of a column of this name are probably one person: `patient_id`, `custkey`, `ssn`, `hhid`."""
     found = words(name)
-    return not _ONE_OF_EACH.isdisjoint(found) or _NUMBERED.search("_".join(found)) is not None
+    return (
+        not _ONE_OF_EACH.isdisjoint(found)
+        or _is_number_of_person(name)
+        or _ALONE.fullmatch("_".join(found)) is not None
+        or "".join(found) == "serialno"
+    )
 
 
 def is_generic(name: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from dpsql.audit.findings import Advice
-from dpsql.policy import Lines, Policy, Table, Unit
+from dpsql.policy import Kind, Lines, Policy, Table, Unit
 from dpsql.policy.names import is_generic, names_person
 from dpsql.policy.problems import printable
 from dpsql.privacy.interval import laplace_half_width
@@ -35,7 +35,8 @@ def rows_of_persons(policy: Policy, lines: Lines) -> Iterator[Advice]:
         if table.unit != "row":
             continue
         for name, column in table.columns.items():
-            if frozenset({name}) in table.unique or not (name in units or names_person(column.name)):
+            names_unit = column.type.kind in (Kind.INTEGER, Kind.TEXT) and names_person(column.name)
+            if frozenset({name}) in table.unique or not (name in units or names_unit):
                 continue
             shown = printable(column.name)
             like = f", as the rows of {printable(units[name].name)} are" if name in units else ""
