@@ -407,7 +407,7 @@ def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Fa
         bases += _basis_plans(query, layout, share, 1 + max((b.block for b in bases), default=-1))
     _check_draws(query, bases)
     listed = tuple(numbers.get(id(call)) or NumberPlan(call, 0, UNIT_WAY) for call in query.calls)
-    _check_intervals(query, listed)
+    check_intervals(query, listed)
     return ReleasePlan(query, tuple(bases), listed, epsilon, selection)
 
 
@@ -470,7 +470,8 @@ def _check_draws(query: ReleaseQuery, bases: Sequence[BasisPlan]) -> None:
         )
 
 
-def _check_intervals(query: ReleaseQuery, numbers: Sequence[NumberPlan]) -> None:
+def check_intervals(query: ReleaseQuery, numbers: Sequence[NumberPlan]) -> None:
+    """Refuse intervals that a query asks for of numbers that have none."""
     for asked, _ in query.intervals:
         arithmetic = isinstance(asked, exp.Expr)
         for number in numbers_in(asked) if isinstance(asked, exp.Expr) else (asked,):

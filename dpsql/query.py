@@ -22,6 +22,8 @@ MAX_RELEASES = 50
 """SELECTs of one statement that aggregate private rows."""
 MAX_CALLS = 200
 """Distinct aggregates of one SELECT."""
+MAX_LEVELS = 10
+"""Of the intervals of one SELECT."""
 MAX_CONSTANTS = 50
 """Subqueries of one statement that stand for one value: each is bound by itself."""
 

@@ -200,7 +200,7 @@ class ResultColumn:
                 number as it stands and the half-width is the same for all rows; else None
     intervals   of the exact numbers, one for each row; None where none are known
     rank        what is known of the rank of a quantile, or of the smallest or the greatest value
-    noisy       whether it is computed from released numbers, as far as that shows: not through subqueries
+    noisy       whether it is computed from released numbers, as far as that shows: not through joins and set operations
 
     They cover noise, not clipping, and refer to a count before it is shown as 0.
     """

@@ -42,7 +42,6 @@ from dpsql.query import (
     interval_names,
     key_name,
     number_name,
-    reads_numbers,
     release_name,
 )
 from dpsql.release import NoisyRows, release
@@ -60,17 +59,16 @@ from dpsql.result import (
     largest,
 )
 from dpsql.rewrite.inner import Inner, inner_queries
-from dpsql.rewrite.outer import (
+from dpsql.rewrite.intervals import (
     Errors,
     direct_lists,
     direct_numbers,
-    plain_columns,
-    render,
-    total,
+    with_asked_intervals,
     with_error_columns,
     with_rows,
-    without_clock,
 )
+from dpsql.rewrite.lineage import lineage
+from dpsql.rewrite.outer import plain_columns, render, total, without_clock
 from dpsql.rows import Catalogue
 
 CACHED_PLANS = 256
@@ -431,7 +429,7 @@ class Session:
         _check_typed(statement)
         _check_bounds(statement, query)
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
-        plan = replace(plan, outer=without_clock(plan.outer, today))
+        plan = with_asked_intervals(replace(plan, outer=without_clock(plan.outer, today)), level)
         inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
         asked = questions(plan, inner, data.declared)
 
@@ -740,18 +738,17 @@ def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[R
     widths: dict[int, float] = {}
     ranks: dict[int, Rank | None] = {}
     noisy: set[int] = set()
-    index = direct_release(plan.outer)
-    if index is not None:
-        noisy = {i for i, item in enumerate(plan.outer.args.get("expressions") or []) if reads_numbers(item)}
-    if index is not None and not plan.outer.args.get("group"):
-        release_plan = plan.releases[index]
-        for position, number in direct_numbers(plan.outer):
+    found = lineage(plan.outer)
+    if found is not None:
+        noisy = {i for i, column in enumerate(found.columns) if column.noisy}
+        release_plan = plan.releases[found.release]
+        for position, number in direct_numbers(found):
             planned = release_plan.numbers[number]
             ranks[position] = release_plan.rank_of(planned, level)
             if planned.way.half_width is not None:
                 grid = release_plan.bases[planned.basis].grid
                 widths[position] = planned.way.half_width(release_plan.law(planned), grid, float(level))
-        for position, numbers in direct_lists(plan.outer):
+        for position, numbers in direct_lists(found):
             ranks[position] = largest(release_plan.rank_of(release_plan.numbers[n], level) for n in numbers)
     named = zip(outer.names[:visible], outer.types[:visible], strict=True)
     return tuple(ResultColumn(n, t, widths.get(i), None, ranks.get(i), i in noisy) for i, (n, t) in enumerate(named))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import ParseError
 
 from dpsql import monte_carlo
 from dpsql.errors import UnsupportedQuery
@@ -19,7 +21,9 @@ from dpsql.privacy.mechanisms import found
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.noise import SystemNoise
 from dpsql.release import NoisyRows, release
-from dpsql.rewrite.outer import errors_of
+from dpsql.rewrite.intervals import errors_of
+from dpsql.rewrite.lineage import lineage
+from dpsql.rewrite.outer import AGGREGATE_FUNCTIONS
 from tests.harness import Bench, ZeroNoise, bench, make_policy
 from tests.seeded import SeededBytes
 
@@ -263,12 +267,58 @@ def test_what_has_no_interval_has_none(item: str, laplace: Bench) -> None:
     assert answer.columns[1].intervals is not None
 
 
+G = "WITH g AS (SELECT city, COUNT(*) AS c, SUM(age) AS s FROM people GROUP BY city) "
+
+
+@pytest.fixture(scope="module")
+def exact() -> Bench:
+    return made(noise=ZeroNoise())
+
+
 @pytest.mark.parametrize(
-    "sql",
-    ["SELECT DISTINCT COUNT(*) + 1 AS n FROM people", "SELECT n + 1 AS n FROM (SELECT COUNT(*) AS n FROM people)"],
-)
-def test_rows_that_are_no_rows_of_a_release_have_no_intervals(sql: str, laplace: Bench) -> None:
-    assert laplace.ask(sql).columns[0].intervals is None
+    ("direct", "through"),
+    [
+        ("city, COUNT(*) AS c, SUM(age) AS s", "SELECT * FROM g LIMIT 1000"),
+        ("COUNT(*) AS c, city AS t", "SELECT q.c, t FROM (SELECT c, city AS t FROM g ORDER BY 1 LIMIT 9) q WHERE c>1"),
+        ("SUM(age) / COUNT(*) AS m", "SELECT x / y AS m FROM (SELECT * FROM (SELECT * FROM g) AS q) AS h(w, y, x)"),
+        ("COUNT(*) AS d, 2 * COUNT(*) AS e", "SELECT c AS d, 2 * d AS e FROM g"),
+        ("COUNT(*) AS c, DP_INTERVAL_LOW(c, 0.9) AS low", "SELECT c, DP_INTERVAL_LOW(c, 0.9) AS low FROM g"),
+        ("2 * COUNT(*) AS d, DP_INTERVAL_HIGH(d) AS high",
+         "SELECT *, DP_INTERVAL_HIGH(d) AS high FROM (SELECT 2 * c AS d FROM g WHERE DP_INTERVAL_LOW(c) < 1e9) AS q"),
+        ("COUNT(*) AS c", "SELECT c FROM g WHERE c < (SELECT SUM(c) FROM (SELECT * FROM g, (SELECT 1 AS o) o) u)"),
+    ],
+)  # fmt: skip
+def test_a_subquery_s_columns_have_the_intervals_that_they_have_in_the_select_of_the_aggregates(
+    direct: str, through: str, exact: Bench
+) -> None:
+    mine, other = exact.ask(f"SELECT {direct}, COUNT(*), SUM(age) FROM people GROUP BY city"), exact.ask(G + through)
+    assert sorted(row[:-2] for row in mine.rows) == sorted(other.rows)
+    for one, same in zip(mine.columns[:-2], other.columns, strict=True):
+        assert one == same  # name, type, half-width, whether it is noisy
+        assert (one.intervals is None) == (same.intervals is None)
+        if one.intervals is not None and same.intervals is not None:
+            assert sorted(one.intervals.pairs) == sorted(same.intervals.pairs)  # type: ignore[type-var]
+
+
+def test_rows_that_are_no_rows_of_a_release_have_no_intervals(exact: Bench) -> None:
+    several = ["SELECT SUM(c) AS c FROM g", "SELECT c FROM g UNION ALL SELECT c FROM g", "SELECT favg(c) FROM g",
+               "SELECT a.c FROM g AS a JOIN g AS b USING (city)", "SELECT DISTINCT c + 1 FROM g",
+               "SELECT SUM(c) OVER () FROM g", "SELECT (SELECT MAX(c) FROM g) FROM g"]  # fmt: skip
+    doubling = "SELECT c FROM g"
+    for _ in range(12):
+        doubling = f"SELECT c + c AS c FROM ({doubling}) AS q"
+    for sql in (*several, doubling):
+        assert exact.ask(G + sql).columns[0].intervals is None, sql
+
+
+@pytest.mark.parametrize("arguments", ["c", "c, c", "c, 0.5"])
+def test_each_aggregate_of_released_numbers_is_taken_for_one(arguments: str) -> None:
+    release = 'SELECT "_dpsql_number_0" AS c FROM "_dpsql_release_0"'
+    assert lineage(parse_one(f"SELECT ABS(c) AS x FROM ({release}) AS q", dialect="duckdb")) is not None
+    for name in AGGREGATE_FUNCTIONS:
+        with suppress(ParseError):
+            tree = parse_one(f"SELECT 1 + {name}({arguments}) AS x FROM ({release}) AS q", dialect="duckdb")
+            assert lineage(tree) is None, name
 
 
 def test_intervals_that_take_too_many_draws_are_refused_and_cost_nothing(laplace: Bench) -> None:
@@ -304,7 +354,9 @@ def plotted() -> Bench:
         ("SELECT COUNT(*) AS n, COUNT(*) AS n FROM people", "n n_low n_high n"),
         ("SELECT 1 AS one, RANK() OVER (ORDER BY COUNT(*)) AS r, COUNT(*) > 2 AS b FROM people", "one r b"),
         ("SELECT DISTINCT COUNT(*) AS n FROM people", "n"),
-        ("SELECT n FROM (SELECT COUNT(*) AS n FROM people) AS q", "n"),
+        ("SELECT * FROM (SELECT n, n + 1 AS m FROM (SELECT COUNT(*) AS n FROM people) AS q) AS r ORDER BY 2",
+         "n n_low n_high m m_low m_high"),
+        ("SELECT n FROM (SELECT COUNT(*) AS n FROM people) AS q, (SELECT 1 AS one) AS r", "n"),
         ("SELECT 1 AS n", "n"),
     ],
 )  # fmt: skip

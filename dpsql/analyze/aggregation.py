@@ -22,6 +22,7 @@ from dpsql.privacy.interval import parse_level
 from dpsql.privacy.sensitivity import ContributionBound
 from dpsql.query import (
     MAX_CALLS,
+    MAX_LEVELS,
     MAX_RELEASES,
     AskedSelection,
     Call,
@@ -55,7 +56,6 @@ from dpsql.analyze.resolution import Scope
 MAX_KEYS = 30
 _FINEST = "release the finest GROUP BY in a subquery, and group that: SELECT … SUM(n) FROM (…) AS q GROUP BY ROLLUP (…)"
 INTERVAL_ENDS = ("dp_interval_low", "dp_interval_high")
-MAX_LEVELS = 10
 MAX_LATERAL_DEPTH = 40
 """Levels that earlier aliases may add to the tree, one within the other."""
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.analyze.aggregation import INTERVAL_ENDS, ReleaseBuilder, aggregate_calls, lists_keys
+from dpsql.analyze.aggregation import ReleaseBuilder, aggregate_calls, lists_keys
 from dpsql.analyze.filters import compiler_of
 from dpsql.analyze.grouping import UnitGrouping, group_items, is_of_units
 from dpsql.analyze.joins import FromClause, Source, conjuncts, read_join
@@ -323,11 +323,6 @@ class Analyzer:
             raise refuse(node, f"{show(node)} isn't supported in an expression")
         if isinstance(node, (exp.Alias, exp.TableAlias)):
             check_name(node, node.alias if isinstance(node, exp.Alias) else node.name)
-        if isinstance(node, exp.Anonymous) and node.name.lower() in INTERVAL_ENDS:
-            raise refuse(
-                node, f"{show(node)} stands in a SELECT that aggregates no private table",
-                f"write it beside the aggregate: SELECT COUNT(*) AS n, {node.name}(n) FROM …",
-            )  # fmt: skip
         return self._derived_node(node, env)
 
     def _uncorrelated(self, node: exp.Expr, env: Environment) -> Relation:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
@@ -21,9 +20,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import UnsupportedQuery
 from dpsql.expressions import position_of, refuse, show
-from dpsql.expressions.narrowing import unparenthesised
-from dpsql.plan import Plan
-from dpsql.query import ROW, direct_release, interval_names, numbers_in
+from dpsql.query import direct_release
 from dpsql.rows import RESERVED
 
 _SYNTAX = frozenset(
@@ -243,94 +240,6 @@ def without_clock(tree: exp.Expr, today: dt.date) -> exp.Expr:
     return tree.transform(lambda n: literal.copy() if isinstance(n, exp.CurrentDate) else n)
 
 
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """The columns of a result whose errors follow from the noise of one release.
-
-    release      its number
-    numbers      (position in the result, number) of each column that is a released number as it stands
-    expressions  (position, tree over the release's columns) of each that is computed from some
-    """
-
-    release: int
-    numbers: tuple[tuple[int, int], ...]
-    expressions: tuple[tuple[int, exp.Expr], ...]
-
-
-def errors_of(plan: Plan) -> Errors | None:
-    """The columns of the outer query of which errors are known; None for none.
-
-    Only where the root SELECT reads a release itself and keeps its rows apart (no DISTINCT): then a row of the result
-    is one of the release. For what an expression computes see `numbers_in`.
-    """
-    root = plan.outer
-    release = direct_release(root)
-    if release is None or not isinstance(root, exp.Select) or root.args.get("distinct") or root.args.get("group"):
-        return None
-    planned = plan.releases[release].numbers
-    numbers, expressions = [], []
-    for position, item in enumerate(root.expressions):
-        tree = unparenthesised(item.unalias())
-        used = numbers_in(tree)
-        ways = [planned[number].way for number in used]
-        if _is_number(tree) and ways[0].has_interval:
-            numbers.append((position, used[0]))
-        elif not _is_number(tree) and used and all(way.has_noise for way in ways):
-            expressions.append((position, tree))
-    return Errors(release, tuple(numbers), tuple(expressions)) if numbers or expressions else None
-
-
-def with_rows(plan: Plan) -> tuple[exp.Expr, Errors | None]:
-    """The outer query as it runs, and the columns of which errors are known.
-
-    Where it does more than list the columns of the only release it gets one more, at its end: which row of the release
-    each row is.
-    """
-    errors = errors_of(plan)
-    if errors is None or (plain_columns(plan.outer) is not None and len(plan.releases) == 1):
-        return plan.outer, errors
-    root = plan.outer.copy()
-    root.append("expressions", exp.column(ROW, quoted=True))
-    return root, errors
-
-
-def with_error_columns(plan: Plan, errors: Errors, names: Sequence[str], level: Fraction) -> Plan:
-    """The plan whose result has the ends of each known interval after its column, called <name>_low and <name>_high.
-
-    Not where the query has a column of that name itself.
-    """
-    assert isinstance(plan.outer, exp.Select)
-    release = plan.releases[errors.release]
-    intervals = list(release.query.intervals)
-    taken = {name.lower() for name in names}
-    asked: dict[int, int | exp.Expr] = {**dict(errors.numbers), **dict(errors.expressions)}
-    items: list[exp.Expr] = []
-    places: list[int] = []
-    for position, (item, name) in enumerate(zip(plan.outer.expressions, names, strict=True)):
-        items.append(item.copy())
-        places.append(len(items))
-        if position not in asked:
-            continue
-        wanted = (asked[position], level)
-        if wanted not in intervals:
-            intervals.append(wanted)
-        for column, end in zip(interval_names(intervals.index(wanted)), ("low", "high"), strict=True):
-            if (own := f"{name}_{end}").lower() not in taken:
-                taken.add(own.lower())
-                items.append(exp.alias_(exp.column(column, quoted=True), own, quoted=True))
-    root = plan.outer.copy()
-    root.set("expressions", items)
-    for ordered in (root.args.get("order") or exp.Order()).expressions:
-        place = ordered.this
-        number = int(place.name) if isinstance(place, exp.Literal) and place.name.isdecimal() else 0
-        if 1 <= number <= len(places) and not place.is_string:
-            place.replace(exp.Literal.number(places[number - 1]))
-    query = replace(release.query, intervals=tuple(intervals))
-    releases = list(plan.releases)
-    releases[errors.release] = replace(release, query=query)
-    return replace(plan, outer=root, releases=tuple(releases))
-
-
 def plain_columns(root: exp.Expr) -> tuple[str, ...] | None:
     """The release's columns that a query lists, where it does nothing else."""
     used = {name for name, value in root.args.items() if value}
@@ -340,24 +249,3 @@ def plain_columns(root: exp.Expr) -> tuple[str, ...] | None:
     if not all(isinstance(item, exp.Column) for item in items):
         return None
     return tuple(item.name for item in items)
-
-
-def direct_numbers(root: exp.Expr) -> tuple[tuple[int, int], ...]:
-    """(position, number) of each result column that is a released number as it stands, or a date."""
-    trees = [unparenthesised(item.unalias()) for item in root.args.get("expressions") or []]
-    return tuple((i, numbers_in(tree)[0]) for i, tree in enumerate(trees) if _is_number(tree))
-
-
-def direct_lists(root: exp.Expr) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """(position, numbers) of each result column that is a list of released numbers, or dates, as they stand."""
-    trees = [unparenthesised(item.unalias()) for item in root.args.get("expressions") or []]
-    return tuple(
-        (i, tuple(numbers_in(one)[0] for one in tree.expressions))
-        for i, tree in enumerate(trees)
-        if isinstance(tree, exp.Anonymous) and tree.name == "list_value" and all(map(_is_number, tree.expressions))
-    )
-
-
-def _is_number(tree: exp.Expr) -> bool:
-    tree = tree.this if isinstance(tree, exp.Cast) and tree.is_type("date") else tree
-    return isinstance(tree, exp.Column) and bool(numbers_in(tree))

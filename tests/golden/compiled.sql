@@ -337,7 +337,7 @@ SELECT a / b, RANK() OVER (ORDER BY a) FROM (SELECT city, SUM(age) AS a, COUNT(*
 -->   inner SQL (on the private engine):
 -->     SELECT "_dpsql_key_0", "sum_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT "city" AS "_dpsql_key_0", CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT) AS "value_0" FROM "memory"."main"."people") AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN ('A', 'B', 'C')) ELSE FALSE END
 --> outer SQL (over noisy rows):
--->   SELECT "a" / "b" AS "?column?", RANK() OVER (ORDER BY "a") AS "rank" FROM (SELECT "_dpsql_key_0" AS "city", "_dpsql_number_0" AS "a", "_dpsql_number_1" AS "b" FROM "_dpsql_release_0") AS "q"
+-->   SELECT "a" / "b" AS "?column?", RANK() OVER (ORDER BY "a") AS "rank", "_dpsql_row" FROM (SELECT "_dpsql_key_0" AS "city", "_dpsql_number_0" AS "a", "_dpsql_number_1" AS "b", "_dpsql_row" FROM "_dpsql_release_0") AS "q"
 
 SELECT q.city, region, n FROM (SELECT city, COUNT(*) AS n FROM people GROUP BY city) AS q JOIN cities USING (city)
 --> epsilon 1, charged 1
