@@ -54,7 +54,7 @@ from dpsql.errors import (
 )
 from dpsql.policy import load
 from dpsql.privacy.interval import parse_level
-from dpsql.result import Array, Rank, Result, ResultColumn, Row
+from dpsql.result import Array, Pair, Rank, Result, ResultColumn, Row
 from dpsql.session import Session, open_session, system_user
 
 if TYPE_CHECKING:
@@ -167,11 +167,12 @@ class CursorPrivacy:
         return tuple(same if each is None else each for same, each in widths)
 
     @property
-    def intervals(self) -> tuple[tuple[tuple[float, float] | None, ...] | None, ...]:
+    def intervals(self) -> tuple[tuple[Pair | None, ...] | None, ...]:
         """One for each column of `description`: None where none is known, else (low, high) for each row, or None.
 
-        In `level` of all answers the exact number lies between the two; they are those of DP_INTERVAL_LOW and
-        DP_INTERVAL_HIGH. Worked out once they are asked for: they cost nothing. Raises Error.
+        In `level` of all answers the exact number lies between the two; where one of them is None, it may be anything
+        on that side. They are those of DP_INTERVAL_LOW and DP_INTERVAL_HIGH. Worked out once they are asked for: they
+        cost nothing. Raises Error.
         """
         return tuple(None if c.intervals is None else c.intervals.pairs for c in self._columns)
 

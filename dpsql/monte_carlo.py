@@ -6,13 +6,19 @@ lie in: percentiles, as for a parametric bootstrap (Efron, Tibshirani 1993, chap
 prior. For what is linear in the noise it is exact but for the number of draws; for quotients it holds the exact number
 a little less or more often than it says where a divisor is not far from 0 in terms of its noise.
 
+A draw may be where no exact sums can be: a count below 0, a mean beyond its bounds. Counts are taken as they are, or
+what is linear in them would be off; where an expression then has no value (LN(−3), 0 / 0), it is worked out again for
+the nearest number that can be (LN(0), which is −∞). Means and variances are moved into their bounds in each draw. What
+is infinite lies beyond one end only, which then isn't known; the other is: a deviation over a mean that may be 0 has no
+upper end, and a lower one.
+
 Privacy: post-processing. It sees noisy numbers, public laws and draws that are no secret, nothing else.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -23,11 +29,11 @@ from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Basis, Ends, Integers
 from dpsql.aggregates.numbers import weighted
-from dpsql.columns import Released, cells_of, keys, numbers
-from dpsql.plan import ReleasePlan
+from dpsql.columns import Column, Released, cells_of, keys, numbers
+from dpsql.plan import NumberPlan, ReleasePlan
 from dpsql.postprocess import Scratch
 from dpsql.privacy.fixed_draws import fixed_draws, fixed_selection_draws
-from dpsql.query import interval_names, numbers_in, release_name
+from dpsql.query import interval_names, number_name, numbers_in, release_name
 from dpsql.release import NoisyRows
 from dpsql.rewrite.outer import render, total
 
@@ -39,6 +45,8 @@ BEYOND = 10
 MAX_RESULTS = 4_000_000
 """Rows times draws."""
 AT_ONCE = 2**18
+_LEAST = 5e-324
+"""The least double above 0."""
 
 
 def draws_of(rows: int, level: Fraction) -> int:
@@ -56,7 +64,7 @@ def drawn_ends(
 ) -> list[Ends]:
     """The ends of the intervals of expressions over a release's columns, for these of its rows (default: all).
 
-    NaN where none is known. A result that is NULL or infinite (x / 0) may be anything: it lies beyond both ends.
+    NaN where an end isn't known. A result that is NULL may be anything: it lies beyond both ends.
     """
     rows = np.arange(cells_of(noisy, plan)) if rows is None else rows
     count = draws_of(len(rows), level)
@@ -71,8 +79,12 @@ def drawn_ends(
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         table = {name: np.repeat(label[part], count) for name, label in labels.items()}
-        table |= numbers(_without(noisy, noise, part), plan, wanted)
-        for index, results in enumerate(_engine().doubles(sql, {release_name(0): Released(table)})):
+        drawn = numbers(_without(noisy, noise, part), plan, wanted)
+        every = _results(sql, {**table, **_signed(drawn, plan)})
+        if any(np.isnan(results).any() for results in every):
+            possible = _results(sql, {**table, **_possible(drawn, plan)})
+            every = [np.where(np.isnan(a), b, a) for a, b in zip(every, possible, strict=True)]
+        for index, results in enumerate(every):
             found = results.reshape(len(part), count)
             low[index, start : start + step], high[index, start : start + step] = _percentiles(found, level)
     return list(zip(low, high, strict=True))
@@ -94,10 +106,38 @@ def with_drawn(found: Released, noisy: NoisyRows, plan: ReleasePlan) -> Released
     return Released(columns) if levels else found
 
 
+def _results(sql: str, table: dict[str, Column]) -> list[Column]:
+    return _engine().doubles(sql, {release_name(0): Released(table)})
+
+
+def _signed(drawn: Mapping[str, Column], plan: ReleasePlan) -> dict[str, Column]:
+    """The numbers with the 0 of a mean that is below it elsewhere as −0: what is divided by it has the right sign."""
+    means = {number_name(i): bounds for i, number in enumerate(plan.numbers) if (bounds := _bounds(number, plan))}
+    return {n: np.where(v == 0, -0.0, v) if n in means and means[n][1] == 0 else v for n, v in drawn.items()}
+
+
+def _possible(drawn: Mapping[str, Column], plan: ReleasePlan) -> dict[str, Column]:
+    """The numbers, each the nearest that can be: counts from 0 on, and a mean at a bound of 0 next to that."""
+    found = dict(drawn)
+    for index, number in enumerate(plan.numbers):
+        name, bounds = number_name(index), _bounds(number, plan)
+        if name in drawn and number.call.aggregate == "count":
+            found[name] = np.maximum(drawn[name], 0)
+        elif name in drawn and bounds is not None and 0 in bounds:
+            found[name] = np.where(drawn[name] == 0, _LEAST if bounds[0] == 0 else -_LEAST, drawn[name])
+    return found
+
+
+def _bounds(number: NumberPlan, plan: ReleasePlan) -> tuple[Fraction, Fraction] | None:
+    """The bounds of a mean; None of any other number."""
+    grid = plan.bases[number.basis].grid
+    return (grid.lower, grid.upper) if number.call.aggregate == "avg" else None
+
+
 def _percentiles(results: npt.NDArray[np.float64], level: Fraction) -> Ends:
     """The least and the greatest of all results but the share 1 − level, half of it beyond each end."""
     beyond = int((1 - level) / 2 * results.shape[1])
-    known = np.isfinite(results)
+    known = ~np.isnan(results)
     least, greatest = (results if known.all() else np.where(known, results, end) for end in (-np.inf, np.inf))
     last = results.shape[1] - 1 - beyond
     low, high = np.partition(least, beyond, axis=1)[:, beyond], np.partition(greatest, last, axis=1)[:, last]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 Array = npt.NDArray[Any]
 Ends = tuple[Array, Array]
+Pair = tuple[float | None, float | None]
+"""The ends of an interval, None for one that isn't known: it may be anything on that side."""
 LEVEL = Fraction(95, 100)
 """Of half-widths, and of intervals that name none."""
 
@@ -133,10 +135,10 @@ class Intervals:
         return self._ends
 
     @property
-    def pairs(self) -> tuple[tuple[float, float] | None, ...]:
-        """(low, high) for each row, None where they aren't known."""
-        low, high = (end.tolist() for end in self.ends)
-        return tuple(None if a != a or b != b else (a, b) for a, b in zip(low, high, strict=True))
+    def pairs(self) -> tuple[Pair | None, ...]:
+        """(low, high) for each row, None for an end that isn't known, or for both."""
+        low, high = ([None if end != end else end for end in ends.tolist()] for ends in self.ends)
+        return tuple(None if a is None and b is None else (a, b) for a, b in zip(low, high, strict=True))
 
     @property
     def half_widths(self) -> tuple[float | None, ...]:

@@ -233,15 +233,30 @@ def test_a_clamped_count_has_the_interval_of_the_raw_one() -> None:
     assert all(whole == drawn for _, whole, drawn in seen)
 
 
-def test_what_may_be_null_may_be_anything() -> None:
-    """A count of nobody is 0 in many draws: what is divided by it has no interval. Nor has what is NULL itself."""
+def test_an_end_that_may_be_anything_is_not_known_and_the_other_is() -> None:
+    """A count of nobody is 0 in many draws: what is divided by it has no upper end. What is NULL itself has none."""
     one = made(noise=ZeroNoise())
-    sql = "SELECT 1.0 / COUNT(*) FILTER (WHERE age > 99) AS none, NULLIF(COUNT(*) * 0, 0) AS null_ FROM people"
-    for column in one.ask(sql).columns:
-        assert column.intervals is not None
-        assert column.intervals.pairs == (None,) and column.half_widths == (None,)
-    low = one.ask("SELECT 1.0 / COUNT(*) FILTER (WHERE age > 99) AS c, DP_INTERVAL_LOW(c) AS l FROM people")
-    assert low.rows[0][1] is None
+    nobody = "COUNT(*) FILTER (WHERE age > 99)"
+    sql = f"SELECT 1.0 / {nobody} AS some, LN({nobody}) AS log, NULLIF(COUNT(*) * 0, 0) AS null_ FROM people"
+    some, log, null = (column.intervals for column in one.ask(sql).columns)
+    assert some is not None and log is not None and null is not None
+    ((low, none),), ((no, high),) = some.pairs, log.pairs  # type: ignore[misc]
+    assert low == -1 and none is no is None and high is not None and 0 < high < 3
+    assert null.pairs == (None,) and some.half_widths == log.half_widths == null.half_widths == (None,)
+    asked = one.ask(f"SELECT LN({nobody}) AS c, DP_INTERVAL_LOW(c) AS l, DP_INTERVAL_HIGH(c) AS h FROM people")
+    assert asked.rows[0][1] is None and asked.rows[0][2] > 0
+
+
+@pytest.mark.parametrize(("value", "ends"), [("age - 0", (0, None)), ("-age", (None, 0)), ("age + 1", (0, 9))])
+def test_what_is_divided_by_a_mean_that_may_be_0_is_open_on_its_side(value: str, ends: tuple[object, ...]) -> None:
+    """0 / 0 is taken for 0 over the least that the mean can be."""
+    one = made(noise=ZeroNoise())
+    one.engine.set_rows("people", [("0", "1", "true", "'A'")] * 3)
+    (column,) = one.ask(f"SELECT STDDEV(age) / AVG({value}) FROM people").columns
+    assert column.intervals is not None and column.intervals.pairs[0] is not None
+    low, high = column.intervals.pairs[0]
+    assert (low is None, high is None) == (ends[0] is None, ends[1] is None)
+    assert 0 in (low, high)
 
 
 def test_keys_that_are_selected_have_intervals_too() -> None:

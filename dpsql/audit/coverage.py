@@ -54,5 +54,5 @@ def _holds(session: Session, sql: str, exact: float) -> bool:
     width = abs(exact) * 1e-12
     if column.intervals is None:
         return False
-    ((low, high),) = (pair or (exact, exact) for pair in column.intervals.pairs)
-    return low - width <= exact <= high + width
+    ((low, high),) = (pair or (None, None) for pair in column.intervals.pairs)
+    return (low is None or low - width <= exact) and (high is None or exact <= high + width)

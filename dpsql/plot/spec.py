@@ -9,7 +9,6 @@ expression. Every text is printable: a control character would end the process t
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -83,14 +82,14 @@ def specification(result: Result, roles: Roles) -> Spec:
 
 
 def ends(column: ResultColumn, values: Sequence[Any]) -> tuple[list[float | None], list[float | None]]:
-    """The lower and the upper end of the interval of each of the first values; None where none is known."""
+    """The lower and the upper end of the interval of each of the first values; None where it isn't known."""
     if column.intervals is not None:
-        known = list(column.intervals.pairs[: len(values)])
+        known = [pair or (None, None) for pair in column.intervals.pairs[: len(values)]]
     else:
         width = column.half_width
-        known = [None if v is None or width is None else (v - width, v + width) for v in map(number, values)]
-    finite = [pair if pair is not None and all(map(math.isfinite, pair)) else None for pair in known]
-    return [pair and pair[0] for pair in finite], [pair and pair[1] for pair in finite]
+        known = [(None, None) if v is None or width is None else (v - width, v + width) for v in map(number, values)]
+    finite = [(a, b) if number(a) is not None and number(b) is not None else (None, None) for a, b in known]
+    return [low for low, _ in finite], [high for _, high in finite]
 
 
 def _numbers(result: Result, drawn: Layout, of: Number) -> list[Spec]:
