@@ -41,7 +41,7 @@ def released(noisy: NoisyRows, plan: ReleasePlan, *, counts: Literal["clamp", "r
     sums = _in_rows(noisy, plan)
     columns = _key_columns(plan, noisy.selected)
     for index, number in enumerate(plan.numbers):
-        values = _combined(number, plan, sums)
+        values = _answer(number, plan, sums)
         if number.call.aggregate == "count" and counts == "clamp":
             values = np.maximum(values, 0)
         columns[number_name(index)] = values
@@ -88,6 +88,12 @@ def _in_rows(noisy: NoisyRows, plan: ReleasePlan) -> list[Noisy]:
 
 def _combined(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Column:
     return number.way.combine(_parts(number, plan, sums), plan.bases[number.basis].grid)
+
+
+def _answer(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Column:
+    if number.way.answer is None:
+        return _combined(number, plan, sums)
+    return number.way.answer(_parts(number, plan, sums), plan.law(number), plan.bases[number.basis].grid)
 
 
 def _ends(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy], level: Fraction) -> Ends:

@@ -324,6 +324,22 @@ def test_an_interval_of_a_variance_that_noise_took_below_zero_stays_there() -> N
         np.testing.assert_allclose(root * np.abs(root), end, atol=1e-9)
 
 
+@pytest.mark.parametrize("basis", [Basis.ENDPOINTS, Basis.BERNSTEIN])
+def test_a_mean_of_few_rows_lies_in_its_interval_at_every_level(basis: Basis) -> None:
+    """Also where noise left no row. Each level's interval holds the answer, which is the same."""
+    noisy, law, grid, way = _released_often("avg", basis, 100, [5], Fraction(1, 2), draws=4000)
+    assert way.answer is not None
+    answer = way.answer(noisy, law, grid)
+    moved = answer != way.combine(noisy, grid)
+    assert 0.005 < np.mean(moved) < 0.2
+    for level in (0.5, 0.95, 0.99):
+        low, high = way.ends(noisy, law, grid, level)
+        assert np.all((low - 1e-9 <= answer) & (answer <= high + 1e-9))
+    low, high = way.ends(noisy, law, grid, 0.95)
+    assert 0.94 < np.mean((low <= 5) & (high >= 5)) < 0.965
+    assert np.all((answer == low) | (answer == high) | ~moved)
+
+
 def test_intervals_of_variances_lie_as_those_of_the_values_turned_around() -> None:
     """The noise is symmetric, so what is known of n − Σ u is what is known of Σ u."""
     noisy, law, grid, way = _released_often("variance", Basis.BERNSTEIN, 100, [20, 35] * 20, Fraction(1), draws=500)

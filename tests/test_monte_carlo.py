@@ -215,6 +215,15 @@ def test_rows_keep_their_intervals_wherever_they_go(laplace: Bench) -> None:
             assert after.half_widths == tuple(before.half_widths[place] for place in places)
 
 
+def test_the_mean_of_nobody_is_in_its_interval() -> None:
+    one = made()
+    for _ in range(100):
+        ((mean, low, high),) = one.ask(
+            "SELECT AVG(income) AS m, DP_INTERVAL_LOW(m), DP_INTERVAL_HIGH(m) FROM people WHERE age = 99", "0.5"
+        ).rows
+        assert low <= mean <= high
+
+
 def test_a_release_that_uses_another_has_its_own_intervals(laplace: Bench) -> None:
     sql = "SELECT AVG(age) AS a, STDDEV(age) AS s FROM people WHERE age < (SELECT AVG(age) + 5 FROM people)"
     answer = laplace.ask(sql, 20)

@@ -260,6 +260,8 @@ class Way:
     over_rows    of a mean or a variance: (law, grid, level) to half-widths c for which its error is about ±c / n, where
                  n rows have a value: of values that are spread evenly, and of the worst
     of_root      whether the number is the root of that variance: then half of it over the number itself is its error
+    answer       (noisy parts, law, grid) to the answers, where they depend on the law too; None: those
+                 of `combine`
 
     An interval holds the exact number, of clipped values, in `level` of all releases. Without either none is known.
     """
@@ -274,6 +276,7 @@ class Way:
     even_of_count: float | None = None
     over_rows: OverRows | None = None
     of_root: bool = False
+    answer: Callable[[Noisy, Law, Grid], npt.NDArray[Any]] | None = None
 
     def loads(self, *, even: bool) -> tuple[float, float]:
         """`variance` and `of_count`, or what they are for values that are spread evenly."""

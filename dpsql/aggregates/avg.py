@@ -27,6 +27,7 @@ from dpsql.aggregates.numbers import bernstein_double, bernstein_total, endpoint
 from dpsql.aggregates.sum import bounded_number
 from dpsql.expressions import Compiler, Typed
 from dpsql.privacy.interval import laplace_sum_half_width, two_laplace_quantile
+from dpsql.result import LEVEL
 
 
 def _read(node: exp.Expr) -> CallShape:
@@ -107,7 +108,35 @@ def _centred_limits(law: Law, level: float, nulls: bool) -> tuple[npt.NDArray[np
 
 
 def _interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
-    """The ends of the means that the noise makes plausible: see `places`."""
+    """The ends of the means that the noise makes plausible, and of the answer, which is: see `_plausible`, `_answer`.
+
+    The answer moves these ends at other levels than the usual one alone, and hardly ever.
+    """
+    low, high = _plausible(noisy, law, grid, level)
+    if level == float(LEVEL):
+        return low, high
+    answer = _answer(noisy, law, grid)
+    return np.minimum(low, answer), np.maximum(high, answer)
+
+
+def _answer(noisy: Noisy, law: Law, grid: Grid) -> npt.NDArray[np.float64]:
+    """The mean, moved to the nearest one that is plausible at the usual level.
+
+    It isn't plausible where noise left less than one row, or took the sum beyond what it can be: seldom, where rows are
+    more than the noise is worth. (Widening the interval instead would let it cover more than it says: 0.973 for 20
+    incomes at ε = 0.1. Moved, their root mean square error is 4 % larger, and that from 10 n·ε on is as it was.)
+    Privacy: post-processing.
+    """
+    answer = _combine(noisy, grid)
+    lower, upper = float(grid.lower), float(grid.upper)
+    (unsure,) = np.nonzero((in_rows(noisy, grid) < 1) | (answer <= lower) | (answer >= upper))
+    if len(unsure):
+        ends = _plausible({name: sums[unsure] for name, sums in noisy.items()}, law, grid, float(LEVEL))
+        answer[unsure] = np.clip(answer[unsure], *ends)
+    return answer
+
+
+def _plausible(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
     low, high = places(noisy, law, grid, level)
     lower, width = float(grid.lower), float(grid.upper) - float(grid.lower)
     return lower + width * low, lower + width * high
@@ -195,14 +224,14 @@ def _ways(argument: Typed | None, grid: Grid) -> tuple[Way, ...]:
     centred = _over_rows((0.5,), (0.5,), 0.5)
     centred_and_nulls = _over_rows((0.5,), (0.5, 0.25), 0.25)
     return (
-        Way(Basis.ENDPOINTS, 8.0, _combine, None, _interval, 4.0, over_rows=endpoints),
-        Way(Basis.ENDPOINTS_AND_NULLS, 8.0, _combine, None, _interval, 4.0, over_rows=endpoints),
-        Way(Basis.BERNSTEIN, 10.0, _combine, None, _interval, 4.0, over_rows=bernstein),
-        Way(Basis.BERNSTEIN_AND_NULLS, 10.0, _combine, None, _interval, 4.0, over_rows=bernstein),
-        Way(Basis.CENTRE, 2.0, _combine, None, _interval, 2.0, 1.0, 0.0, centred),
-        Way(Basis.MOMENTS, 2.0, _combine, None, _interval, 2.0, 1.0, 0.0, centred),
-        Way(Basis.CENTRE_AND_NULLS, 2.5, _combine, None, _interval, 2.0, 0.25, 0.0, centred_and_nulls),
-        Way(Basis.MOMENTS_AND_NULLS, 2.5, _combine, None, _interval, 2.0, 0.25, 0.0, centred_and_nulls),
+        Way(Basis.ENDPOINTS, 8.0, _combine, None, _interval, 4.0, over_rows=endpoints, answer=_answer),
+        Way(Basis.ENDPOINTS_AND_NULLS, 8.0, _combine, None, _interval, 4.0, over_rows=endpoints, answer=_answer),
+        Way(Basis.BERNSTEIN, 10.0, _combine, None, _interval, 4.0, over_rows=bernstein, answer=_answer),
+        Way(Basis.BERNSTEIN_AND_NULLS, 10.0, _combine, None, _interval, 4.0, over_rows=bernstein, answer=_answer),
+        Way(Basis.CENTRE, 2.0, _combine, None, _interval, 2.0, 1.0, 0.0, centred, answer=_answer),
+        Way(Basis.MOMENTS, 2.0, _combine, None, _interval, 2.0, 1.0, 0.0, centred, answer=_answer),
+        Way(Basis.CENTRE_AND_NULLS, 2.5, _combine, None, _interval, 2.0, 0.25, 0.0, centred_and_nulls, answer=_answer),
+        Way(Basis.MOMENTS_AND_NULLS, 2.5, _combine, None, _interval, 2.0, 0.25, 0.0, centred_and_nulls, answer=_answer),
     )
 
 
