@@ -49,7 +49,8 @@ def cells(column: ResultColumn, values: Sequence[Any], *, separators: bool = Tru
     The signs stand below one another if the cells are aligned to the right.
     """
     widths = half_widths(column, len(values))
-    shown = [_shown(v, w, separators) for v, w in zip(values, widths, strict=True)]
+    comma = "," if separators and (has_error(column) or column.noisy) else ""  # keys may be years
+    shown = [_shown(v, w, comma) for v, w in zip(values, widths, strict=True)]
     if not has_error(column):
         return shown
     errors = [_error(v, w, separators) for v, w in zip(values, widths, strict=True)]
@@ -57,8 +58,7 @@ def cells(column: ResultColumn, values: Sequence[Any], *, separators: bool = Tru
     return [f"{s} ± {e:>{longest}}" if e else s + " " * (longest + 3) for s, e in zip(shown, errors, strict=True)]
 
 
-def _shown(value: Any, half_width: float | None, separators: bool) -> str:
-    comma = "," if separators and half_width is not None else ""
+def _shown(value: Any, half_width: float | None, comma: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:{comma}d}"
     if isinstance(value, float):

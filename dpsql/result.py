@@ -202,7 +202,8 @@ class ResultColumn:
                 number as it stands and the half-width is the same for all rows; else None
     intervals   of the exact numbers, one for each row; None where none are known
     rank        what is known of the rank of a quantile, or of the smallest or the greatest value
-    noisy       whether it is computed from released numbers, as far as that shows: not through joins and set operations
+    noisy       whether it is computed from released numbers; None where that doesn't show: in joins and set operations
+    end_level   the level of the interval of which it is an end; None where it is none, or that doesn't show
 
     They cover noise, not clipping, and refer to a count before it is shown as 0.
     """
@@ -212,7 +213,8 @@ class ResultColumn:
     half_width: float | None = None
     intervals: Intervals | None = field(default=None, compare=False, repr=False)
     rank: Rank | None = None
-    noisy: bool = False
+    noisy: bool | None = None
+    end_level: float | None = None
 
     @property
     def half_widths(self) -> tuple[float | None, ...] | None:

@@ -61,6 +61,7 @@ from dpsql.result import (
 from dpsql.rewrite.inner import Inner, inner_queries
 from dpsql.rewrite.intervals import (
     Errors,
+    direct_ends,
     direct_lists,
     direct_numbers,
     with_asked_intervals,
@@ -737,11 +738,13 @@ def _level(asked: object) -> Fraction:
 def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[ResultColumn, ...]:
     widths: dict[int, float] = {}
     ranks: dict[int, Rank | None] = {}
-    noisy: set[int] = set()
+    noisy: dict[int, bool] = {}
+    levels: dict[int, float] = {}
     found = lineage(plan.outer)
     if found is not None:
-        noisy = {i for i, column in enumerate(found.columns) if column.noisy}
+        noisy = {i: column.noisy for i, column in enumerate(found.columns)}
         release_plan = plan.releases[found.release]
+        levels = {i: float(release_plan.query.intervals[n][1]) for i, n in direct_ends(found)}
         for position, number in direct_numbers(found):
             planned = release_plan.numbers[number]
             ranks[position] = release_plan.rank_of(planned, level)
@@ -751,7 +754,10 @@ def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[R
         for position, numbers in direct_lists(found):
             ranks[position] = largest(release_plan.rank_of(release_plan.numbers[n], level) for n in numbers)
     named = zip(outer.names[:visible], outer.types[:visible], strict=True)
-    return tuple(ResultColumn(n, t, widths.get(i), None, ranks.get(i), i in noisy) for i, (n, t) in enumerate(named))
+    return tuple(
+        ResultColumn(n, t, widths.get(i), None, ranks.get(i), noisy.get(i), levels.get(i))
+        for i, (n, t) in enumerate(named)
+    )
 
 
 def _types(policy: Policy, engine: Engine) -> dict[str, dict[str, str]]:

@@ -21,6 +21,7 @@ from dpsql.cli import main
 from dpsql.cli.answer import answer
 from dpsql.cli.arguments import value
 from dpsql.cli.errors import error_text, excerpt, with_config
+from dpsql.display import cells
 from dpsql.errors import Error, InternalError
 from dpsql.ledger import Ledger
 from dpsql.policy import load
@@ -937,3 +938,10 @@ def test_a_reader_that_goes_away(config: str) -> None:
     os.close(writer)
     assert done.returncode == 141
     assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr
+
+
+def test_released_numbers_have_commas_and_keys_have_none() -> None:
+    """Ends of intervals stand beside the numbers that they are of; a key may be a year."""
+    noisy = ResultColumn("low", "BIGINT", noisy=True)
+    assert cells(noisy, [19800]) == ["19,800"] and cells(noisy, [19800], separators=False) == ["19800"]
+    assert cells(ResultColumn("year", "BIGINT", noisy=False), [2020]) == ["2020"]

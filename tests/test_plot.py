@@ -265,6 +265,42 @@ def test_keys_that_make_no_groups_are_named_together() -> None:
     assert param(chart, "labels") == ["a, b, 3"]
 
 
+@pytest.mark.parametrize(("ages", "mark"), [(7, "bar"), (61, "line")])
+def test_of_two_keys_the_numbers_stand_along_the_axis(ages: int, mark: str) -> None:
+    rows = [(married, age, age) for married in (True, False) for age in range(ages)]
+    married = ResultColumn("married", "BOOLEAN")
+    chart = plot(answer((married, KEY, COUNT), rows))
+    assert param(chart, "colors") == ["true", "false"] and channels(chart)["x"]["title"] == KEY.name
+    turned = plot(answer((KEY, married, COUNT), [(age, m, n) for m, age, n in rows]))
+    assert drawn(chart, "place", "series", "value0") == drawn(turned, "place", "series", "value0")
+    assert nodes(chart.svg(), 0) if mark == "bar" else "strokeJoin" in str(chart.spec)
+    assert len(chart.result.rows) == len(drawn(chart, "place"))
+
+
+def test_an_interval_below_zero_beside_a_zero_is_drawn_at_the_axis() -> None:
+    low, high = (ResultColumn(f"n_{end}", "BIGINT", end_level=0.9) for end in ("low", "high"))
+    chart = plot(answer((TEXT, ResultColumn("n", "BIGINT"), low, high), [("a", 0, -9, -3), ("b", 2, -1, 5)]))
+    assert drawn(chart, "low0", "high0") == [(0, 0), (-1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [(0.95, "Intervals hold the exact number in 95 %"), (0.9, "n_low to n_high, which holds it in 90 %."), (None, "")],
+)
+def test_the_level_of_ends_that_are_columns_is_named(level: float | None, words: str) -> None:
+    low, high = (ResultColumn(f"n_{end}", "BIGINT", end_level=level) for end in ("low", "high"))
+    chart = plot(answer((TEXT, ResultColumn("n", "BIGINT"), low, high), [("a", 4, 1, 7)]))
+    caption = " ".join(chart.spec["title"]["text"])
+    assert words in caption and "The interval of n is that from n_low to n_high" in caption
+    assert ("%" in caption) == (level is not None)
+
+
+def test_an_answer_of_no_rows_has_a_plain_axis() -> None:
+    chart = plot(answer((TEXT, COUNT), []))
+    assert channels(chart)["y"]["axis"]["values"] == [0] and chart.spec["concat"][0]["width"] == 150
+    assert "The answer has no rows." in chart.svg()
+
+
 def test_keys_that_look_alike_stay_apart() -> None:
     svg = plot(answer((TEXT, COUNT), [(None, 1), ("NULL", 2), ("NULL", 3)])).svg()
     assert len({bar.get("d", "").split("h")[0].split(",")[0] for bar in nodes(svg, 0)}) == 3
@@ -553,6 +589,7 @@ def test_query_draws_what_it_prints(folder: Path, capsys: pytest.CaptureFixture[
         (ASKED, ["--plot", "plots/p.svg", "-o", "nowhere/a.csv"], 2, "nowhere/a.csv can't be written"),
         (ASKED + " HAVING", ["--plot", "plots/p.svg"], 1, "error 42601"),
         ("SELECT married FROM people GROUP BY married", ["--plot", "plots/p.svg"], 1, "no column of this answer"),
+        ("SELECT DISTINCT age FROM people", ["--plot", "plots/p.svg"], 1, "no column of this answer"),
         (MANY, ["--plot", "plots/p.svg"], 1, "9 numbers are too many for one plot"),
         (f"EXPLAIN {ASKED}", ["--plot", "plots/p.svg"], 1, "error 0A000: an EXPLAIN has nothing to draw"),
         (ASKED, ["--plot", "plots/old.svg", "--epsilon", "5000"], 4, "error 53400"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -61,6 +61,7 @@ class Layout:
 def layout(result: Result, roles: Roles) -> Layout:
     """Bars in the rows' order, in groups of colours if there are two keys; a line where there are too many."""
     rows = result.values.head(MOST_POINTS)
+    roles = _turned(result, roles, rows)
     keys = [_labels(result.columns[index], [row[index] for row in rows]) for index in roles.keys]
     line = _line(result, roles, rows, keys)
     if line is not None:
@@ -80,6 +81,21 @@ def layout(result: Result, roles: Roles) -> Layout:
             return Layout(rows, "ordinal", names[0], places, texts, labels, ordered, names[1], series, colors)
     ordered = ordered and len(keys) == 1
     return Layout(rows, "ordinal", ", ".join(names), range(len(rows)), texts, texts, ordered)
+
+
+def _turned(result: Result, roles: Roles, rows: list[Row]) -> Roles:
+    """The roles with the key that is to stand along the axis first: of two, one of more numbers or dates than the other
+    has values, whose values then are colours.
+    """
+    if len(roles.keys) != 2:
+        return roles
+    column = result.columns[roles.keys[1]]
+    pairs = [tuple(repr(row[index]) for index in roles.keys) for row in rows]
+    first, second = ({pair[i] for pair in pairs} for i in range(2))
+    fewer = len(first) < len(second) and len(first) <= MOST_SERIES and len(set(pairs)) == len(pairs)
+    if fewer and (is_number(column) or column.type in _DATES):
+        return replace(roles, keys=roles.keys[::-1])
+    return roles
 
 
 def _line(result: Result, roles: Roles, rows: list[Row], keys: list[list[str]]) -> Layout | None:

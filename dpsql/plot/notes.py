@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dpsql.display import charged_text, has_error, rank_notes
-from dpsql.plot.roles import Roles
-from dpsql.result import Result
+from dpsql.plot.roles import Number, Roles
+from dpsql.result import Result, ResultColumn
 
 
 def cost_note(result: Result) -> str:
@@ -18,19 +18,27 @@ def cost_note(result: Result) -> str:
 def notes(result: Result, roles: Roles) -> Iterator[str]:
     """Sentences about the answer as a whole."""
     columns, privacy = result.columns, result.privacy
-    drawn = [number for number in roles.numbers if number.low is None and has_error(columns[number.index])]
-    if drawn:
+    ends = {number: _level(columns, number) for number in roles.numbers if number.low is not None}
+    drawn = [number for number in roles.numbers if number not in ends and has_error(columns[number.index])]
+    if drawn or privacy.level in ends.values():
         yield (
             f"Intervals hold the exact number in {privacy.level * 100:g} % of all answers; "
             "they cover the noise, not what bounds clip."
         )
-    for number in roles.numbers:
+    for number, level in ends.items():
         if number.low is not None and number.high is not None:
             low, high = columns[number.low].name, columns[number.high].name
-            yield f"The interval of {columns[number.index].name} is that from {low} to {high}."
+            of_level = "" if level in (None, privacy.level) else f", which holds it in {level * 100:g} %"
+            yield f"The interval of {columns[number.index].name} is that from {low} to {high}{of_level}."
     for note in rank_notes(result):
         yield f"{note}."
     cost = cost_note(result)
     yield f"{cost[0].upper()}{cost[1:]}."
     if privacy.threshold is not None:
         yield f"Keys that {privacy.threshold:,} units or fewer have, noise included, are not shown."
+
+
+def _level(columns: Sequence[ResultColumn], number: Number) -> float | None:
+    """The level of the interval whose ends are columns; None where it isn't known."""
+    low, high = (None if i is None else columns[i].end_level for i in (number.low, number.high))
+    return low if low == high else None

@@ -43,9 +43,8 @@ def roles(columns: Sequence[ResultColumn]) -> Roles:
 
     What isn't a number is a key; lists and the like have no place, nor have chosen dates (`MAX(day)`), which tell no
     bars apart. Numbers that are computed from released ones are drawn, others are keys (`FLOOR(age / 10)`). Where that
-    isn't known, through a subquery, numbers with an interval are drawn, as are those that stand after the first of
-    them; where none has one, only the first column can be a key. `n_low` and `n_high` beside n are the ends of its
-    interval.
+    isn't known, as in joins, numbers with an interval are drawn, as are those that stand after the first of them; where
+    none has one, only the first column can be a key. `n_low` and `n_high` beside n are the ends of its interval.
 
     Raises NotSupportedError where there is no number, or more than `MOST_NUMBERS`.
     """
@@ -53,7 +52,7 @@ def roles(columns: Sequence[ResultColumn]) -> Roles:
     taken = {index for pair in ends.values() for index in pair}
     numeric = [i for i, column in enumerate(columns) if is_number(column) and i not in taken]
     noisy = [i for i in numeric if columns[i].noisy]
-    if noisy:
+    if noisy or all(column.noisy is not None for column in columns):
         drawn = [i for i in numeric if i in noisy or i in ends]
     elif ends:
         drawn = [i for i in numeric if i >= min(ends)]

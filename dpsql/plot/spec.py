@@ -103,9 +103,15 @@ def _numbers(result: Result, drawn: Layout, of: Number) -> list[Spec]:
         f"{key}: {text.strip()}" if key else text for key, text in zip(drawn.texts, cells(column, values), strict=True)
     ]
     return [
-        {"value": number(v), "low": lower, "high": upper, "text": printable(text, 200)}
+        {"value": number(v), **_seen(number(v), lower, upper), "text": printable(text, 200)}
         for v, lower, upper, text in zip(values, low, high, shown, strict=True)
     ]
+
+
+def _seen(value: float | None, low: float | None, high: float | None) -> Spec:
+    """The ends as they are drawn: of an interval below 0 beside a number that was moved to 0, at the axis."""
+    below = value is not None and high is not None and high < 0 <= value
+    return {"low": 0.0, "high": 0.0} if below else {"low": low, "high": high}
 
 
 def _left_out(result: Result, drawn: Layout, rows: Sequence[Spec], roles: Roles) -> list[str]:
@@ -143,8 +149,12 @@ def _measure(rows: Sequence[Spec], panel: int, column: ResultColumn, *, zero: bo
         axis["tickMinStep"] = 1
     if max((abs(row[f"value{panel}"] or 0) for row in rows), default=0) >= _MILLION:
         axis["labelExpr"] = "replace(format(datum.value, '~s'), 'G', 'B')"  # 30M
+    scale: Spec = {"zero": zero}
+    if not rows:
+        axis |= {"values": [0], "format": "d"}
+        scale["domain"] = [0, 1]
     name = printable(column.name, 60)
-    return {"field": f"value{panel}", "type": "quantitative", "title": name, "axis": axis, "scale": {"zero": zero}}
+    return {"field": f"value{panel}", "type": "quantitative", "title": name, "axis": axis, "scale": scale}
 
 
 def _color(drawn: Layout) -> Spec:
@@ -182,11 +192,14 @@ def _bars(drawn: Layout, rows: Sequence[Spec], numbers: Sequence[ResultColumn]) 
     else:
         columns = 1 if bars * step > 240 else min(count, 3)
         width = bars * step
-        size = {"width": {"step": step, "for": "position"}, "height": _HEIGHT if count <= columns else _PANEL}
+        size = {
+            "width": {"step": step, "for": "position"} if bars else _PANEL,
+            "height": _HEIGHT if count <= columns else _PANEL,
+        }
         places = ("x", False, -45 if longest > max(step, 52) else 0)
     panels = []
     for panel, column in enumerate(numbers):
-        labelled = panel % columns == 0 if places[0] == "y" else panel >= count - columns
+        labelled = places[0] == "x" or panel % columns == 0
         panels.append({**size, **_bar_panel(drawn, rows, panel, column, *places, labelled)})
     return panels, columns, (width + 70) * columns
 
@@ -250,15 +263,13 @@ def _lines(drawn: Layout, rows: Sequence[Spec], numbers: Sequence[ResultColumn])
     """The panels of lines with bands, one below the other."""
     count = len(numbers)
     size = {"width": 560, "height": _HEIGHT if count == 1 else _PANEL}
-    panels = [
-        {**size, **_line_panel(drawn, rows, panel, column, panel == count - 1)} for panel, column in enumerate(numbers)
-    ]
+    panels = [{**size, **_line_panel(drawn, rows, panel, column)} for panel, column in enumerate(numbers)]
     return panels, 1, 620
 
 
-def _line_panel(drawn: Layout, rows: Sequence[Spec], panel: int, column: ResultColumn, labelled: bool) -> Spec:
+def _line_panel(drawn: Layout, rows: Sequence[Spec], panel: int, column: ResultColumn) -> Spec:
     """A line through the numbers, and the band of their intervals."""
-    axis: Spec = {"grid": False} if labelled else {"grid": False, "labels": False, "title": None}
+    axis: Spec = {"grid": False}
     place: Spec = {
         "field": "place",
         "type": drawn.axis,
@@ -268,7 +279,7 @@ def _line_panel(drawn: Layout, rows: Sequence[Spec], panel: int, column: ResultC
     }
     if drawn.axis == "temporal":
         place["scale"] = {"type": "utc"}
-    elif labelled and max((abs(row["place"]) for row in rows if row["place"] is not None), default=0) < 10_000:
+    elif max((abs(row["place"]) for row in rows if row["place"] is not None), default=0) < 10_000:
         axis["format"] = "~r"  # years have no commas
     shared: Spec = {"x": place}
     if drawn.colors:
@@ -279,7 +290,12 @@ def _line_panel(drawn: Layout, rows: Sequence[Spec], panel: int, column: ResultC
     if _has_ends(rows, panel):
         band = {"y": {**measure, "field": f"low{panel}"}, "y2": {"field": f"high{panel}"}}
         layers.append({"mark": {"type": "area", "opacity": 0.3, "aria": False, **color}, "encoding": band})
-    layers.append({"mark": {"type": "line", "strokeWidth": 1.5, "aria": False, **color}, "encoding": {"y": measure}})
+    layers.append(
+        {
+            "mark": {"type": "line", "strokeWidth": 1.5, "strokeJoin": "round", "aria": False, **color},
+            "encoding": {"y": measure},
+        }
+    )
     if len(rows) <= _MOST_DOTS:
         point = {"type": "point", "filled": True, "size": 12, "opacity": 1, **color}
         texts = {"description": {"field": f"text{panel}"}, "tooltip": {"field": f"text{panel}"}}

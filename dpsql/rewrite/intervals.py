@@ -202,6 +202,13 @@ def direct_numbers(found: Lineage) -> tuple[tuple[int, int], ...]:
     return tuple((i, numbers_in(tree)[0]) for i, tree in _trees(found) if _is_number(tree))
 
 
+def direct_ends(found: Lineage) -> tuple[tuple[int, int], ...]:
+    """(position, number of the interval) of each result column that is an end of an interval as it stands."""
+    names = [(i, tree.name) for i, tree in _trees(found) if isinstance(tree, exp.Column)]
+    numbered = [(i, name, name.rpartition("_")[2]) for i, name in names]
+    return tuple((i, int(n)) for i, name, n in numbered if n.isdecimal() and name in interval_names(int(n)))
+
+
 def direct_lists(found: Lineage) -> tuple[tuple[int, tuple[int, ...]], ...]:
     """(position, numbers) of each result column that is a list of released numbers, or dates, as they stand."""
     return tuple(
