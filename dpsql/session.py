@@ -65,6 +65,7 @@ from dpsql.rewrite.intervals import (
     direct_lists,
     direct_numbers,
     with_asked_intervals,
+    with_ends,
     with_error_columns,
     with_rows,
 )
@@ -447,6 +448,7 @@ class Session:
             if constant.guessed:
                 _check_number(bind(render(total(_written(constant.tree)))))
         columns = _columns(plan, outer, _visible(outer, errors), level)
+        errors = None if errors is None else with_ends(plan, errors, level)
         return Compiled(plan, inner, asked, outer, constants, columns, errors, statement.explain, level)
 
     def _catalogue(self) -> Catalogue:
@@ -535,9 +537,14 @@ class Run:
             low, high = ends(noisy, part, number, level)
             return (low, high) if rows is None else (low[rows], high[rows])
 
-        trees = dict(errors.expressions)
+        def of_columns(low: int, high: int) -> Ends:
+            found, other = (np.ma.filled(values.column(i).astype(np.float64), np.nan) for i in (low, high))
+            return found, other
+
+        trees = {i: tree for i, tree in errors.expressions if i not in errors.ends}
         drawn = cache(lambda: dict(zip(trees, drawn_ends(noisy, part, list(trees.values()), level, rows), strict=True)))
         made: list[tuple[int, Callable[[], Ends]]] = [(i, partial(of_number, number)) for i, number in errors.numbers]
+        made += [(i, partial(of_columns, *pair)) for i, pair in errors.ends.items()]
         made += [(i, partial(lambda position: drawn()[position], i)) for i in trees]
         for index, make in made:
             intervals = Intervals(make, partial(values.column, index), drawn=index in trees)

@@ -145,6 +145,9 @@ def test_query_as_json(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(out)
     assert [column["name"] for column in found["columns"]] == ["name", "n", "mean"]
     assert [row[:2] for row in found["rows"]] == [["Ann", 2], ["Bob", 1], ["日本", 1]]
+    assert found["intervals"][0] is None
+    for index, pairs in enumerate(found["intervals"][1:], start=1):
+        assert all(low <= row[index] <= high for row, (low, high) in zip(found["rows"], pairs, strict=True))
     name, count, mean = found["half_widths"]
     assert name is None and isinstance(count, float) and len(mean) == 3
     assert found["privacy"]["epsilon_charged"] == 100_000 and found["privacy"]["analyst"] == "rich"

@@ -24,6 +24,7 @@ from dpsql.release import NoisyRows, release
 from dpsql.rewrite.intervals import errors_of
 from dpsql.rewrite.lineage import lineage
 from dpsql.rewrite.outer import AGGREGATE_FUNCTIONS
+from dpsql.wire.feedback import notice
 from tests.harness import Bench, ZeroNoise, bench, make_policy
 from tests.seeded import SeededBytes
 
@@ -399,6 +400,9 @@ def test_error_columns_are_the_ends_of_the_interval_at_the_level_of_the_answer(p
         assert intervals is not None
         assert intervals.pairs == tuple((row[index + 1], row[index + 2]) for row in answer.rows)
         assert answer.columns[index + 1].intervals is None
+        assert not intervals.drawn, "what stands in the row isn't drawn again"
+    told = notice(answer, plotted.session.policy.budget)
+    assert told is not None and all(f"{name} " in told for name in "nah")
     wide = plotted.session.execute(sql, epsilon=1, analyst="a")
     assert all(b - a < d - c for (*_, a, b), (*_, c, d) in zip(answer.rows, wide.rows, strict=True))
 

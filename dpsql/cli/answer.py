@@ -93,6 +93,9 @@ def _json(result: Result) -> str:
             json_value(same if each is None else each)
             for same, each in ((c.half_width, c.half_widths) for c in result.columns)
         ],
+        "intervals": [
+            None if c.intervals is None else [json_value(pair) for pair in c.intervals.pairs] for c in result.columns
+        ],
         "privacy": {
             "analyst": privacy.analyst,
             "epsilon_charged": json_number(privacy.epsilon_charged),

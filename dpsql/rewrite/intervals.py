@@ -7,8 +7,8 @@ and the column is a number of that or computed from some. Privacy: that is post-
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -29,11 +29,13 @@ class Errors:
     release      its number
     numbers      (position in the result, number) of each column that is a released number as it stands
     expressions  (position, tree over the release's columns) of each that is computed from some
+    ends         of some of these the positions of the columns that hold the ends of their intervals
     """
 
     release: int
     numbers: tuple[tuple[int, int], ...]
     expressions: tuple[tuple[int, exp.Expr], ...]
+    ends: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 def errors_of(plan: Plan) -> Errors | None:
@@ -55,6 +57,17 @@ def errors_of(plan: Plan) -> Errors | None:
         elif not _is_number(tree) and used and all(way.has_noise for way in ways):
             expressions.append((position, tree))
     return Errors(found.release, tuple(numbers), tuple(expressions)) if numbers or expressions else None
+
+
+def with_ends(plan: Plan, errors: Errors, level: Fraction) -> Errors:
+    """The errors with the columns that are the ends of intervals at that level: those need not be worked out again."""
+    found = lineage(plan.outer)
+    assert found is not None
+    intervals = plan.releases[errors.release].query.intervals
+    places = {tree.name: position for position, tree in _trees(found) if isinstance(tree, exp.Column)}
+    asked = {p: interval_names(intervals.index((t, level))) for p, t in errors.expressions if (t, level) in intervals}
+    ends = {p: (places[low], places[high]) for p, (low, high) in asked.items() if low in places and high in places}
+    return replace(errors, ends=ends)
 
 
 def with_rows(plan: Plan) -> tuple[exp.Expr, Errors | None]:
