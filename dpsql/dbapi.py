@@ -388,6 +388,7 @@ class Cursor:
         parameters: Parameters = (),
         *,
         epsilon: object = None,
+        level: object = None,
         format: Literal["text", "json"] = "text",
     ) -> str:
         """What a statement would release, how exactly, at what cost. No data is read, nothing charged."""
@@ -398,6 +399,7 @@ class Cursor:
             _text(sql),
             _parameters(parameters),
             epsilon=self._epsilon(epsilon),
+            level=self.connection.level if level is None else level,
             analyst=self.connection.analyst,
             form=format,
         )

@@ -48,14 +48,19 @@ class Cost:
 
 
 def explain(
-    plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Cost, form: Literal["text", "json"] = "text"
+    plan: Plan,
+    inner: Sequence[Sequence[_Inner]],
+    outer: str,
+    cost: Cost,
+    form: Literal["text", "json"] = "text",
+    level: Fraction = LEVEL,
 ) -> str:
-    """The plan as text or as one JSON object."""
-    facts = describe(plan, inner, outer, cost)
+    """The plan as text or as one JSON object; half-widths are of that level."""
+    facts = describe(plan, inner, outer, cost, level)
     return json.dumps(facts, indent=2, ensure_ascii=False) if form == "json" else _text(facts)
 
 
-def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Cost) -> dict[str, Any]:
+def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Cost, level: Fraction) -> dict[str, Any]:
     """Everything that EXPLAIN shows, as plain data."""
     before, charged = cost.left, cost.charge.epsilon
     return {
@@ -67,7 +72,7 @@ def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Co
         "affordable": cost.refused is None and (before is None or charged <= before),
         "refused": cost.refused,
         "releases": [
-            _release(release, [i.sql for i in queries], {c: n for (r, c), n in cost.rows.items() if r == number})
+            _release(release, [i.sql for i in queries], {c: n for (r, c), n in cost.rows.items() if r == number}, level)
             | {"stored": _moment(cost.stored.get(number))}
             for number, (release, queries) in enumerate(zip(plan.releases, inner, strict=True))
         ],
@@ -83,7 +88,7 @@ def _number(value: Fraction) -> float | int:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _release(plan: ReleasePlan, sql: list[str], rows: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+def _release(plan: ReleasePlan, sql: list[str], rows: Mapping[int, tuple[int, int]], level: Fraction) -> dict[str, Any]:
     instead = alternative(plan)
     others = [None] * len(plan.numbers) if instead is None else instead.numbers
     return {
@@ -94,7 +99,7 @@ def _release(plan: ReleasePlan, sql: list[str], rows: Mapping[int, tuple[int, in
         "keys": [_key(key) for key in plan.query.keys],
         "selection": _selection(plan),
         "numbers": [
-            _planned(number, plan, other, instead, rows.get(position))
+            _planned(number, plan, other, instead, rows.get(position), level)
             for position, (number, other) in enumerate(zip(plan.numbers, others, strict=True))
         ],
         "inner_sql": sql,
@@ -157,6 +162,7 @@ def _planned(
     other: NumberPlan | None,
     instead: ReleasePlan | None,
     rows: tuple[int, int] | None,
+    level: Fraction,
 ) -> dict[str, Any]:
     basis = plan.bases[number.basis]
     grid = basis.grid
@@ -168,7 +174,7 @@ def _planned(
         "parts_of_rows": plan.parts_of(number),
         "parts_added": max(1, len(number.counts)),
         "bound": _bound(basis, plan.query.rows),
-        **_error(number, plan),
+        **_error(number, plan, level),
         "rows_stored": None if rows is None else list(rows),
         "epsilon_of_ends": [_number(plan.bases[end].epsilon) for end in number.ends],
         "alternative": None,
@@ -177,7 +183,7 @@ def _planned(
         own = instead.bases[other.basis]
         facts["alternative"] = {
             "mechanism": _mechanism(own), "epsilon": _number(own.epsilon), "others": _new_mechanism(plan, instead),
-            **_error(other, instead),
+            **_error(other, instead, level),
         }  # fmt: skip
     if grid.cells and number.call.sql_type in _MOMENTS:
         facts |= {"bounds": _moments(number), "grain": _number(grid.grain / _MOMENTS[number.call.sql_type])}
@@ -221,24 +227,25 @@ def _mechanism(basis: BasisPlan) -> str:
     return "truncated geometric" if basis.basis is Basis.UNITS else basis.mechanism_name
 
 
-def _error(number: NumberPlan, plan: ReleasePlan) -> dict[str, float | None]:
+def _error(number: NumberPlan, plan: ReleasePlan, asked: Fraction) -> dict[str, float | None]:
     """The half-width of a number; where it depends on the number of rows with a value, about that, times those.
 
     That is of the worst values, and of those that are spread evenly between their bounds. Of a quantile the half-width
     is known in rank, of an extreme how many rows lie beyond. Of a standard deviation s it is about that of the variance
     over 2s, so what is known is that times the rows and s.
     """
-    grid, law, way, level = plan.bases[number.basis].grid, plan.law(number), number.way, float(LEVEL)
+    grid, law, way, level = plan.bases[number.basis].grid, plan.law(number), number.way, float(asked)
     even, worst = (None, None) if way.over_rows is None else way.over_rows(law, grid, level)
     rank = plan.rank_of(number, level)
     return {
-        "half_width_95": None if way.half_width is None else way.half_width(law, grid, level),
-        "half_width_95_times_rows": None if way.of_root else worst,
-        "half_width_95_times_rows_even": None if way.of_root else even,
-        "half_width_95_times_rows_and_itself": worst / 2 if way.of_root and worst is not None else None,
-        "half_width_95_times_rows_and_itself_even": even / 2 if way.of_root and even is not None else None,
-        "rank_half_width_95": None if rank is None else rank.half_width,
-        "rank_half_width_95_usual": None if rank is None else rank.usual,
+        "level": level,
+        "half_width": None if way.half_width is None else way.half_width(law, grid, level),
+        "half_width_times_rows": None if way.of_root else worst,
+        "half_width_times_rows_even": None if way.of_root else even,
+        "half_width_times_rows_and_itself": worst / 2 if way.of_root and worst is not None else None,
+        "half_width_times_rows_and_itself_even": even / 2 if way.of_root and even is not None else None,
+        "rank_half_width": None if rank is None else rank.half_width,
+        "rank_half_width_usual": None if rank is None else rank.usual,
         "rows_beyond": None if rank is None else rank.beyond,
     }
 
@@ -390,25 +397,26 @@ def _selection_text(selection: dict[str, Any]) -> str:
 def _stored_text(number: dict[str, Any]) -> str:
     """The half-width of a mean or a variance by a stored count of its rows, for the worst values."""
     least, most = number["rows_stored"]
-    widths = [f"±{plain(number['half_width_95_times_rows'] / rows)}" for rows in dict.fromkeys((least, most))]
+    widths = [f"±{plain(number['half_width_times_rows'] / rows)}" for rows in dict.fromkeys((least, most))]
     counts = f"{least:,}" if least == most else f"{least:,} to {most:,} of a group"
     return f"by the stored noisy number of rows, {counts}: {' to '.join(reversed(widths))}"
 
 
 def _error_text(number: dict[str, Any]) -> str:
     """The half-width of a described number; as formulas in n where it depends on the number of rows; "" if unknown."""
-    if number["half_width_95"] is not None:
-        return f"±{plain(number['half_width_95'])} at 95 %"
-    rank = Rank(*(number[key] for key in ("rank_half_width_95", "rank_half_width_95_usual", "rows_beyond")))
+    at = f"at {float(Fraction(str(number['level'])) * 100):g} %"
+    if number["half_width"] is not None:
+        return f"±{plain(number['half_width'])} {at}"
+    rank = Rank(*(number[key] for key in ("rank_half_width", "rank_half_width_usual", "rows_beyond")))
     if rank != Rank():
-        return rank.text(float(LEVEL))
-    worst, even = number["half_width_95_times_rows_and_itself"], number["half_width_95_times_rows_and_itself_even"]
+        return rank.text(number["level"])
+    worst, even = number["half_width_times_rows_and_itself"], number["half_width_times_rows_and_itself_even"]
     if worst is not None:
-        return f"±{plain(worst)}/(n·s) at 95 %, s the number itself, ±{plain(even)}/(n·s) for values spread evenly"
-    worst, even = number["half_width_95_times_rows"], number["half_width_95_times_rows_even"]
+        return f"±{plain(worst)}/(n·s) {at}, s the number itself, ±{plain(even)}/(n·s) for values spread evenly"
+    worst, even = number["half_width_times_rows"], number["half_width_times_rows_even"]
     if worst is None:
         return ""
-    return f"±{plain(worst)}/n at 95 %, ±{plain(even)}/n for values spread evenly"
+    return f"±{plain(worst)}/n {at}, ±{plain(even)}/n for values spread evenly"
 
 
 def _sql_value(value: object) -> str:

@@ -308,11 +308,12 @@ class Session:
         parameters: Parameters = (),
         *,
         epsilon: object = None,
+        level: object = None,
         analyst: str,
         form: Format = "text",
     ) -> str:
-        """What a statement would release and cost, with no data read and no charge."""
-        prepared = self.prepare(sql, parameters, epsilon=epsilon)
+        """What a statement would release and cost, with no data read and no charge; `level` is that of half-widths."""
+        prepared = self.prepare(sql, parameters, epsilon=epsilon, level=level)
         try:
             cost = self._cost(prepared.compiled, prepared.scratch, analyst)
             return self._explanation(prepared.compiled, cost, form)
@@ -368,7 +369,7 @@ class Session:
         return [int(count) for count in columns[number_name(0)].tolist()]
 
     def _explanation(self, compiled: Compiled, cost: Cost, form: Format) -> str:
-        return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form)
+        return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form, compiled.level)
 
     def plan(self, sql: str, parameters: Parameters = (), *, epsilon: object = None) -> Compiled:
         """The compiled statement alone."""

@@ -421,6 +421,14 @@ def test_explain(config: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "charged 2" in capsys.readouterr().out
     assert main(["explain", config, COUNT, "--format", "json", "-o", str(tmp_path / "plan.json")]) == 0
     assert json.loads((tmp_path / "plan.json").read_text())["epsilon"] == 1e6
+    assert main(["explain", config, COUNT, "--epsilon", "1", "--level", "0.5"]) == 0
+    assert "±1 at 50 %" in capsys.readouterr().out
+    assert main(["query", config, f"EXPLAIN {COUNT}", "--epsilon", "1", "--level", "0.5"]) == 0
+    assert "±1 at 50 %" in capsys.readouterr().out
+    assert main(["explain", config, COUNT, "--epsilons", "1", "--level", "0.5"]) == 0
+    assert "± 50 %" in capsys.readouterr().out
+    assert main(["explain", config, COUNT, "--level", "50"]) == 1
+    assert "hint: write 0.95" in capsys.readouterr().err
     assert charges(config) == before
 
 
@@ -436,7 +444,7 @@ def test_explain_epsilons(config: str, capsys: pytest.CaptureFixture[str]) -> No
     assert float(rows[0][3]) > float(rows[2][3]) > float(rows[4][3])
     assert main(["explain", config, COUNT, "--epsilons", "1,1e8", "--format", "json"]) == 0
     one, refused = json.loads(capsys.readouterr().out)
-    assert one["number"] == "COUNT(*)" and one["scales"] == [1.0] and one["half_width_95"] == 3.0
+    assert one["number"] == "COUNT(*)" and one["scales"] == [1.0] and one["half_width"] == 3.0
     assert refused["refused"] and refused["queries_left"] == 0
 
 
@@ -447,8 +455,8 @@ def test_explain_epsilons_of_quantiles(config: str, capsys: pytest.CaptureFixtur
     assert re.fullmatch(r"[\d.]+ in rank", rows[0][3]) and re.fullmatch(r"\d+ beyond", rows[1][3])
     assert main(["explain", config, sql, "--epsilons", "1", "--format", "json"]) == 0
     median, greatest = json.loads(capsys.readouterr().out)
-    assert median["rank_half_width_95"] > 0 and median["rows_beyond"] is None
-    assert greatest["rank_half_width_95"] is None and greatest["rows_beyond"] > 0
+    assert median["rank_half_width"] > 0 and median["rows_beyond"] is None
+    assert greatest["rank_half_width"] is None and greatest["rows_beyond"] > 0
 
 
 @pytest.mark.parametrize(

@@ -171,10 +171,10 @@ def test_the_error_of_a_deviation_is_half_of_the_variance_s_over_itself(made: Be
         for name in ("VARIANCE", "STDDEV")
     )
     for suffix in ("", "_even"):
-        assert variance[f"half_width_95_times_rows_and_itself{suffix}"] is None
-        assert deviation[f"half_width_95_times_rows{suffix}"] is None
-        twice = 2 * deviation[f"half_width_95_times_rows_and_itself{suffix}"]
-        assert twice == pytest.approx(variance[f"half_width_95_times_rows{suffix}"])
+        assert variance[f"half_width_times_rows_and_itself{suffix}"] is None
+        assert deviation[f"half_width_times_rows{suffix}"] is None
+        twice = 2 * deviation[f"half_width_times_rows_and_itself{suffix}"]
+        assert twice == pytest.approx(variance[f"half_width_times_rows{suffix}"])
     text = made.session.explain("SELECT STDDEV(n) FROM t", epsilon=1, analyst="a")
     assert "/(n·s) at 95 %, s the number itself" in text
 

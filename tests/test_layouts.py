@@ -691,7 +691,7 @@ def test_explain_names_the_mechanism_and_what_the_other_would_do(plain: Bench, a
         for number, instead in zip(facts(asked, FOUR), facts(other, FOUR), strict=True):
             alternative_ = number["alternative"]
             assert alternative_["mechanism"] == instead["mechanism"] != number["mechanism"]
-            for name in ("half_width_95", "half_width_95_times_rows", "half_width_95_times_rows_even"):
+            for name in ("half_width", "half_width_times_rows", "half_width_times_rows_even"):
                 assert alternative_[name] == instead[name]
     text = auto.session.explain(f"SELECT {FOUR} FROM t", epsilon=1, analyst="anyone")
     assert "COUNT(*): ±5 at 95 %; cube, basis total, epsilon 1" in text
@@ -716,11 +716,11 @@ def test_explain_shows_no_other_error_where_it_is_the_same(auto: Bench) -> None:
 def test_the_error_of_a_variance_is_a_formula_in_n(plain: Bench, auto: Bench) -> None:
     """Of the worst values, and of those that are spread evenly, times the number of rows."""
     (laplace_,), (cube_,) = facts(plain, "VARIANCE(age)"), facts(auto, "VARIANCE(age)")
-    assert laplace_["half_width_95_times_rows"] == pytest.approx(14_400 * math.log(20), rel=1e-6)
+    assert laplace_["half_width_times_rows"] == pytest.approx(14_400 * math.log(20), rel=1e-6)
     even = cube.MECHANISM.half_width([1 / 8, 1 / 24], 3, 0.95) * 14_400
-    assert cube_["half_width_95_times_rows_even"] == pytest.approx(even)
-    assert cube_["half_width_95_times_rows_even"] < laplace_["half_width_95_times_rows_even"]
-    assert cube_["half_width_95"] is None
+    assert cube_["half_width_times_rows_even"] == pytest.approx(even)
+    assert cube_["half_width_times_rows_even"] < laplace_["half_width_times_rows_even"]
+    assert cube_["half_width"] is None
 
 
 # ---------------------------------------------------------------------------------------------- the choice

@@ -216,8 +216,9 @@ def _explain(command: argparse.ArgumentParser) -> None:
     _statement(command)
     chosen = command.add_mutually_exclusive_group()
     chosen.add_argument("--epsilon", metavar="E", help="the ε of this query (default: the policy's)")
-    comparison = "compare: scale, ± at 95 %% and how many such queries the budget allows"
+    comparison = "compare: scale, ± and how many such queries the budget allows"
     chosen.add_argument("--epsilons", metavar="E,E,...", help=comparison)
+    command.add_argument("--level", metavar="L", help="of ± (default: 0.95)")
     command.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     _output(command)
 

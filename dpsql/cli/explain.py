@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from dpsql.cli.arguments import analyst, parameters, statement
@@ -15,7 +16,9 @@ from dpsql.display import short
 from dpsql.errors import InvalidParameter
 from dpsql.ledger import Remaining
 from dpsql.policy import load
+from dpsql.privacy.interval import parse_level
 from dpsql.privacy.loss import PrivacyLoss, decimal_text, parse_epsilon
+from dpsql.result import LEVEL
 from dpsql.session import Session, open_session
 from dpsql.table import Head, Style, table
 
@@ -50,18 +53,24 @@ def explain(arguments: argparse.Namespace) -> int:
         try:
             if arguments.epsilons is None:
                 text = session.explain(
-                    arguments.sql, given, epsilon=arguments.epsilon, analyst=asker, form=arguments.format
+                    arguments.sql,
+                    given,
+                    epsilon=arguments.epsilon,
+                    level=arguments.level,
+                    analyst=asker,
+                    form=arguments.format,
                 )
                 output.write(text + "\n")
                 return OK
+            level = LEVEL if arguments.level is None else parse_level(arguments.level)
             choices = [
                 choice
                 for epsilon in _epsilons(arguments.epsilons)
-                for choice in _choices(session, arguments.sql, given, epsilon, asker)
+                for choice in _choices(session, arguments.sql, given, epsilon, level, asker)
             ]
         finally:
             session.close()
-        output.write(_json(choices) if arguments.format == "json" else _table(choices, output.style))
+        output.write(_json(choices, level) if arguments.format == "json" else _table(choices, level, output.style))
     return OK
 
 
@@ -75,12 +84,12 @@ def _epsilons(text: str) -> list[str]:
     return values
 
 
-def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -> list[Choice]:
+def _choices(session: Session, sql: str, given: Any, epsilon: str, level: Fraction, asker: str) -> list[Choice]:
     """The query's numbers at `epsilon`; where the policy doesn't allow that much, one line that says so."""
     ceiling = session.policy.privacy.max_epsilon
     if ceiling is not None and parse_epsilon(epsilon) > ceiling:
         return [Choice(epsilon, "", refused=f"above max_epsilon {decimal_text(ceiling)}")]
-    facts = json.loads(session.explain(sql, given, epsilon=epsilon, analyst=asker, form="json"))
+    facts = json.loads(session.explain(sql, given, epsilon=epsilon, level=level, analyst=asker, form="json"))
     charge = session.plan(sql, given, epsilon=epsilon).plan.charge
     queries = _queries(session.ledger.remaining(asker, session.policy.budget), charge)
     numbers = [number for release in facts["releases"] for number in release["numbers"]]
@@ -97,9 +106,9 @@ def _choices(session: Session, sql: str, given: Any, epsilon: str, asker: str) -
             epsilon,
             number["call"],
             tuple(dict.fromkeys(float(part["scale"]) for part in number["parts"])),
-            number["half_width_95"],
-            number["half_width_95_times_rows"],
-            number["rank_half_width_95"],
+            number["half_width"],
+            number["half_width_times_rows"],
+            number["rank_half_width"],
             number["rows_beyond"],
             number["call"].upper().startswith("COUNT("),
             queries,
@@ -117,12 +126,12 @@ def _queries(left: Remaining, charge: PrivacyLoss) -> int | None:
     return min(allowed, default=None)
 
 
-def _table(choices: list[Choice], style: Style) -> str:
+def _table(choices: list[Choice], level: Fraction, style: Style) -> str:
     heads = [
         Head("ε", True),
         Head("number"),
         Head("scale", True),
-        Head("± 95 %", True),
+        Head(f"± {float(level * 100):g} %", True),
         Head("queries left", True),
     ]
     return table(heads, [_row(choice) for choice in choices], style)
@@ -150,15 +159,16 @@ def _width(choice: Choice) -> str:
     return "" if choice.half_width_times_rows is None else f"{short(choice.half_width_times_rows)}/n"
 
 
-def _json(choices: list[Choice]) -> str:
+def _json(choices: list[Choice], level: Fraction) -> str:
     rows = [
         {
             "epsilon": choice.epsilon,
             "number": choice.number or None,
             "scales": list(choice.scales),
-            "half_width_95": choice.half_width,
-            "half_width_95_times_rows": choice.half_width_times_rows,
-            "rank_half_width_95": choice.rank_half_width,
+            "level": float(level),
+            "half_width": choice.half_width,
+            "half_width_times_rows": choice.half_width_times_rows,
+            "rank_half_width": choice.rank_half_width,
             "rows_beyond": choice.rows_beyond,
             "queries_left": 0 if choice.refused else choice.queries,
             "refused": choice.refused,

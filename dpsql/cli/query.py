@@ -30,7 +30,12 @@ def query(arguments: argparse.Namespace) -> int:
                 explained = session.plan(arguments.sql, given, epsilon=arguments.epsilon).explain
                 if explained is not None:
                     plan = session.explain(
-                        arguments.sql, given, epsilon=arguments.epsilon, analyst=asker, form=explained
+                        arguments.sql,
+                        given,
+                        epsilon=arguments.epsilon,
+                        level=arguments.level,
+                        analyst=asker,
+                        form=explained,
                     )
                     output.write(f"{plan}\n")
                     return OK

@@ -159,7 +159,9 @@ class Asker:
 
     def _explained(self, sql: str, values: Sequence[Value], settings: Settings) -> Answered:
         """What the statement would release and cost."""
-        plan = self._session.explain(sql, values, epsilon=settings[EPSILON], analyst=self.analyst)
+        plan = self._session.explain(
+            sql, values, epsilon=settings[EPSILON], level=settings[LEVEL], analyst=self.analyst
+        )
         return table((_PLAN,), [(line,) for line in plan.splitlines()], "dpsql.dry_run is on: nothing was asked")
 
     def _reader(self, settings: Settings) -> Reader:
