@@ -518,8 +518,12 @@ class Cursor:
 
         With `path` it is written there too, as PNG, SVG or HTML, by how the name ends. Rows stay to be fetched, and
         nothing is charged. Raises NotSupportedError where no column is a number, InterfaceError where the file can't
-        be written or vl-convert-python is missing.
+        be written, the path is none or vl-convert-python is missing.
         """
+        if path is not None and not isinstance(path, (str, os.PathLike)):
+            raise errors.InterfaceError(
+                f"a plot is written to a path, not to {type(path).__name__}", hint='write cursor.plot("income.png")'
+            )
         return self._answer().plot(path)
 
     def __repr__(self) -> str:

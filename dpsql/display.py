@@ -34,7 +34,25 @@ def error_note(result: Result) -> str:
 
 def rank_notes(result: Result) -> list[str]:
     """`median: within 42 rows of its rank at 95 %, …` of each column of values that were chosen."""
-    return [f"{c.name}: {c.rank.text(result.privacy.level)}" for c in result.columns if c.rank is not None]
+    level = result.privacy.level
+    return [f"{_title(result, i)}: {c.rank.text(level)}" for i, c in enumerate(result.columns) if c.rank is not None]
+
+
+def unknown_note(result: Result) -> str:
+    """`no ± is known of share`: the columns of released numbers of which nothing is known; "" where there is none."""
+    unknown = [
+        _title(result, i)
+        for i, c in enumerate(result.columns)
+        if c.noisy and is_number(c) and not (has_error(c) or c.rank or c.is_end)
+    ]
+    return f"no ± is known of {', '.join(unknown)}" if unknown else ""
+
+
+def _title(result: Result, index: int) -> str:
+    """What a column is called in a note: its name, where no other has it."""
+    column = result.columns[index]
+    alone = [each.name for each in result.columns].count(column.name) == 1 and column.name != "?column?"
+    return column.name if alone else column.written or f"column {index + 1}"
 
 
 def half_widths(column: ResultColumn, rows: int) -> list[float | None]:

@@ -313,6 +313,11 @@ def numbers_in(tree: exp.Expr) -> tuple[int, ...]:
 _ENDS = tuple(name.removesuffix("0") for name in interval_names(0))
 
 
+def reads_ends(tree: exp.Expr) -> bool:
+    """Whether an expression over one release reads an end of an interval."""
+    return any(column.name.startswith(_ENDS) for column in tree.find_all(exp.Column))
+
+
 def reads_numbers(tree: exp.Expr) -> bool:
     """Whether an expression over one release reads a released number of it anywhere, or an end of one's interval."""
     return any(column.name.startswith((_NUMBERS, *_ENDS)) for column in tree.find_all(exp.Column))

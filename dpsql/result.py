@@ -204,6 +204,8 @@ class ResultColumn:
     rank        what is known of the rank of a quantile, or of the smallest or the greatest value
     noisy       whether it is computed from released numbers; None where that doesn't show: in joins and set operations
     end_level   the level of the interval of which it is an end; None where it is none, or that doesn't show
+    is_end      whether it is an end of an interval, or computed from some
+    written     the aggregate as people know it, where it is one released number
 
     They cover noise, not clipping, and refer to a count before it is shown as 0.
     """
@@ -215,6 +217,8 @@ class ResultColumn:
     rank: Rank | None = None
     noisy: bool | None = None
     end_level: float | None = None
+    is_end: bool = False
+    written: str = field(default="", compare=False, repr=False)
 
     @property
     def half_widths(self) -> tuple[float | None, ...] | None:

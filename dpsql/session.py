@@ -42,6 +42,7 @@ from dpsql.query import (
     interval_names,
     key_name,
     number_name,
+    reads_ends,
     release_name,
 )
 from dpsql.release import NoisyRows, release
@@ -748,14 +749,18 @@ def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[R
     ranks: dict[int, Rank | None] = {}
     noisy: dict[int, bool] = {}
     levels: dict[int, float] = {}
+    ends: set[int] = set()
+    written: dict[int, str] = {}
     found = lineage(plan.outer)
     if found is not None:
         noisy = {i: column.noisy for i, column in enumerate(found.columns)}
+        ends = {i for i, column in enumerate(found.columns) if column.tree is not None and reads_ends(column.tree)}
         release_plan = plan.releases[found.release]
         levels = {i: float(release_plan.query.intervals[n][1]) for i, n in direct_ends(found)}
         for position, number in direct_numbers(found):
             planned = release_plan.numbers[number]
             ranks[position] = release_plan.rank_of(planned, level)
+            written[position] = str(planned.call.text)
             if planned.way.half_width is not None:
                 grid = release_plan.bases[planned.basis].grid
                 widths[position] = planned.way.half_width(release_plan.law(planned), grid, float(level))
@@ -763,7 +768,9 @@ def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[R
             ranks[position] = largest(release_plan.rank_of(release_plan.numbers[n], level) for n in numbers)
     named = zip(outer.names[:visible], outer.types[:visible], strict=True)
     return tuple(
-        ResultColumn(n, t, widths.get(i), None, ranks.get(i), noisy.get(i), levels.get(i))
+        ResultColumn(
+            n, t, widths.get(i), None, ranks.get(i), noisy.get(i), levels.get(i), i in ends, written.get(i, "")
+        )
         for i, (n, t) in enumerate(named)
     )
 

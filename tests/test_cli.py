@@ -763,6 +763,8 @@ def test_budget(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cells["2"][1:3] == ["eve", "2"] and cells["2"][3].endswith("…")
     assert main(["budget", config, "--last", "1"]) == 0
     assert "the newest 1 of 3 charges" in capsys.readouterr().out
+    assert main(["budget", config, "--format", "json", "--last", "2"]) == 0
+    assert [each["number"] for each in json.loads(capsys.readouterr().out)] == [2, 3]
 
 
 def test_budget_shows_the_delta_of_each_charge(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:

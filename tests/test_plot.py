@@ -626,6 +626,8 @@ def test_a_plot_of_a_cursor(folder: Path) -> None:
             cursor.plot()
         cursor.execute(ASKED)
         first = cursor.fetchone()
+        with pytest.raises(dpsql.InterfaceError, match="written to a path, not to int"):
+            cursor.plot(3)  # type: ignore[arg-type]
         chart = cursor.plot(folder / "plots" / "p.svg")
         assert first is not None and drawn(chart, "value0", "value1")[0] == first[1:]
         assert cursor.privacy is not None

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpsql.aggregates.choice import ladder
-from dpsql.display import rank_notes
+from dpsql.display import rank_notes, unknown_note
 from dpsql.errors import DatabaseError, UnsupportedQuery
 from dpsql.privacy.mechanisms import permute_and_flip
 from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, choose, nearest
@@ -557,6 +557,11 @@ def test_what_is_known_of_ranks_stands_beside_the_answer(exact: Bench) -> None:
     release = exact.session.plan("SELECT MEDIAN(v), MAX(d), QUANTILE_CONT(v, 0.9), COUNT(*) FROM t", epsilon=4).plan
     assert median == release.releases[0].rank_of(release.releases[0].numbers[0], 0.95)
     assert rank_notes(result) == [f"m: {median.text(0.95)}", f"last: {last.text(0.95)}"]
+    assert unknown_note(result) == "no ± is known of column 3"
+    extremes = exact.ask("SELECT MIN(v), MIN(x), COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low FROM t", 4)
+    assert [note.partition(":")[0] for note in rank_notes(extremes)] == ["MIN(v)", "MIN(x)"]
+    shares = exact.ask("SELECT k, COUNT(*) / SUM(COUNT(*)) OVER () AS share, COUNT(*) FROM t GROUP BY k", 4)
+    assert (unknown_note(extremes), unknown_note(shares)) == ("", "no ± is known of share")
     assert median.half_width is not None and median.usual is not None and median.half_width > median.usual
     assert median.text(0.9) == (
         f"within {median.half_width:.2g} rows of its rank at 90 %, about {median.usual:.2g} among close values"

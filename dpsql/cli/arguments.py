@@ -241,8 +241,8 @@ def _budget(command: argparse.ArgumentParser) -> None:
     unlock = "let an analyst ask again who was locked after queries that failed past their charge"
     command.add_argument("--unlock", metavar="ANALYST", help=unlock)
     _analyst(command, "only the charges of this analyst")
-    more = "how many charges a table shows (default: 20); csv and json have all"
-    command.add_argument("--last", metavar="N", type=_count, default=20, help=more)
+    more = "the newest N charges alone (default: 20 in a table, all in csv and json)"
+    command.add_argument("--last", metavar="N", type=_count, help=more)
     command.add_argument("--format", choices=("table", "csv", "json"), default="table", help="default: table")
     _output(command)
 

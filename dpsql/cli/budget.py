@@ -19,6 +19,8 @@ from dpsql.privacy.loss import DELTA_PLACES, PrivacyLoss, decimal_text
 from dpsql.table import Head, Style, table
 
 _LONGEST_QUERY = 60
+LAST = 20
+"""Charges in a table, unless it is said how many."""
 _NOTHING = PrivacyLoss(Fraction(0))
 
 
@@ -42,6 +44,8 @@ def budget(arguments: argparse.Namespace) -> int:
 def _shown(arguments: argparse.Namespace, policy: Policy, ledger: Ledger, style: Style) -> str:
     charges = ledger.charges(arguments.analyst)
     if arguments.format != "table":
+        if arguments.last is not None:
+            charges = iter(deque(charges, maxlen=arguments.last))
         file = io.StringIO()
         (charges_csv if arguments.format == "csv" else charges_json)(charges, file)
         return file.getvalue()
@@ -49,7 +53,7 @@ def _shown(arguments: argparse.Namespace, policy: Policy, ledger: Ledger, style:
         part
         for part in (
             budget_table(policy, ledger, style, arguments.analyst),
-            _charges(charges, arguments.last, style),
+            _charges(charges, LAST if arguments.last is None else arguments.last, style),
             _failures(ledger, arguments.analyst, style),
             "" if arguments.analyst else _stored(ledger),
         )

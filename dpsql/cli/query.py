@@ -10,7 +10,7 @@ from dpsql.cli.answer import answer, cost, selection_note
 from dpsql.cli.arguments import analyst, parameters, statement
 from dpsql.cli.errors import OK, Usage
 from dpsql.cli.output import Output, say
-from dpsql.display import error_note, rank_notes
+from dpsql.display import error_note, rank_notes, unknown_note
 from dpsql.errors import NotSupportedError
 from dpsql.plot import PlotFile, converter, plot, roles
 from dpsql.policy import load
@@ -47,9 +47,10 @@ def query(arguments: argparse.Namespace) -> int:
         finally:
             session.close()
         text = answer(result, arguments.format, output.style, half_widths=arguments.half_widths)
-        meaning = error_note(result) if arguments.format in ("table", "markdown") else ""
+        for_people = arguments.format in ("table", "markdown")
+        meaning, unknown = (error_note(result), unknown_note(result)) if for_people else ("", "")
         note = "; ".join(filter(None, (cost(result.privacy), meaning, selection_note(result)))) + "\n"
-        note += "".join(f"{remark}\n" for remark in rank_notes(result))
+        note += "".join(f"{remark}\n" for remark in (*rank_notes(result), unknown) if remark)
         under_table = arguments.format == "table" and output.is_stdout
         try:
             output.write(text + note if under_table else text)

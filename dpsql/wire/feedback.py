@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsql.display import charged_text, rank_notes
+from dpsql.display import charged_text, rank_notes, unknown_note
 from dpsql.explain import plain
 from dpsql.ledger import Remaining
 from dpsql.policy import Budget, Limit
@@ -29,7 +29,7 @@ def notice(result: Result, budget: Budget) -> str | None:
     exact = _half_widths(result)
     level = f"± at {float(Fraction(str(privacy.level)) * 100):g} %: {exact}" if exact else ""
     charged = f"{cost}, {left(privacy.analyst, privacy.epsilon_left, budget)}"
-    return "; ".join(filter(None, (charged, level, *rank_notes(result)[:MOST_NUMBERS])))
+    return "; ".join(filter(None, (charged, level, *rank_notes(result)[:MOST_NUMBERS], unknown_note(result))))
 
 
 def left(analyst: str, epsilon: Fraction | None, budget: Budget) -> str:

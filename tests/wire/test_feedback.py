@@ -19,6 +19,7 @@ N, MEAN = (
     ResultColumn("mean", "DOUBLE", None, intervals((1e4, 2e4, 0.0), (4925.0, 6396.25, float("inf")))),
 )
 PLAIN = ResultColumn("city", "VARCHAR")
+SHARE = ResultColumn("share", "DOUBLE", noisy=True)
 BUDGET = Budget(Limit(Fraction(20)), {"alice": Limit(Fraction(5), None, "month"), "free": Limit(None)})
 
 
@@ -35,6 +36,7 @@ def text(*columns: ResultColumn, analyst: str = "alice", asked: Fraction = HALF,
         (text(N), "charged ε 0.5, 3.5 of 5 left this month; ± at 95 %: n 6"),
         (text(PLAIN, N, MEAN), "charged ε 0.5, 3.5 of 5 left this month; ± at 95 %: n 6, mean 4,925 to 6,396.25"),
         (text(PLAIN), "charged ε 0.5, 3.5 of 5 left this month"),
+        (text(N, SHARE), "charged ε 0.5, 3.5 of 5 left this month; ± at 95 %: n 6; no ± is known of share"),
         (text(N, analyst="bob"), "charged ε 0.5, 3.5 of 20 left; ± at 95 %: n 6"),
         (text(N, analyst="free", left=None), "charged ε 0.5, no limit; ± at 95 %: n 6"),
         (text(delta=Fraction(1, 10**6)), "charged ε 0.5 and δ 0.000001, 3.5 of 5 left this month"),
