@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Grid
 from dpsql.expressions import Typed
+from dpsql.expressions.numbers import _whole_quotient
 from dpsql.policy import ColumnType, Kind
 from dpsql.rewrite.clip import summand
 from dpsql.valueset import Interval, ValueSet, machine_range
@@ -83,3 +85,15 @@ def test_the_index_is_total_in_range_and_right(
             continue
         assert isinstance(index, int) and 0 <= index <= grid.cells
         assert wanted[0] <= index <= wanted[1], value  # type: ignore[index]
+
+
+def test_a_quotient_of_integers_is_within_its_bounds_and_reaches_them() -> None:
+    """Whatever the divisor, but 0, of which it is NULL."""
+    ends = [(low, high) for low in range(-4, 5) for high in range(low, 5)]
+    for (a, b), (c, d) in itertools.product(ends, ends):
+        found = _whole_quotient(Interval(Fraction(a), Fraction(b)), Interval(Fraction(c), Fraction(d)))
+        divisors = [y for y in range(c, d + 1) if y]
+        exact = [math.trunc(Fraction(x, y)) for x in range(a, b + 1) for y in divisors] or [0]
+        assert (found.lower, found.upper) == (min(exact), max(exact))
+    unbounded = _whole_quotient(Interval(Fraction(-5), math.inf), Interval())
+    assert (unbounded.lower, unbounded.upper) == (-math.inf, math.inf)

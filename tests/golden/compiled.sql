@@ -465,3 +465,15 @@ SELECT city, COUNT(DISTINCT note), STDDEV_POP(DISTINCT income) FROM people GROUP
 -->     SELECT "_dpsql_key_0", "sum_0", "sum_1", CAST(("sum_2" >> 63) AS BIGINT) AS "high_2", CAST(("sum_2" & 9223372036854775807) AS BIGINT) AS "low_2", CAST(("sum_3" >> 63) AS BIGINT) AS "high_3", CAST(("sum_3" & 9223372036854775807) AS BIGINT) AS "low_3" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COUNT(DISTINCT "value_1") AS "sum_0", COUNT(DISTINCT "value_0") AS "sum_1", COALESCE(SUM(DISTINCT "value_0"), 0) AS "sum_2", COALESCE(SUM(DISTINCT CAST("value_0" AS BIGINT) * CAST("value_0" AS BIGINT)), 0) AS "sum_3" FROM (SELECT "_dpsql_key_0" AS "_dpsql_key_0", TRY_CAST(("value_0" + ABS("value_0")) * 8.19200000000000000e+03 AS BIGINT) AS "value_0", "value_1" AS "value_1" FROM (SELECT "_dpsql_key_0" AS "_dpsql_key_0", ("value_0" - ABS("value_0")) + 1.20000000000000000e+04 AS "value_0", "value_1" AS "value_1" FROM (SELECT "city" AS "_dpsql_key_0", "income" - 5.00000000000000000e+03 AS "value_0", "note" AS "value_1" FROM "memory"."main"."people") AS q) AS q) AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN ('A', 'B', 'C')) ELSE FALSE END
 --> outer SQL (over noisy rows):
 -->   SELECT "_dpsql_key_0" AS "city", "_dpsql_number_0" AS "count", "_dpsql_number_1" AS "stddev_pop" FROM "_dpsql_release_0"
+
+-- dialect: postgres
+SELECT 100 / age AS k, COUNT(*) FROM people GROUP BY k
+--> epsilon 1, charged 1
+--> release 0 of people: 101 groups, epsilon 1, unit row
+-->   key 100 / age: 101 values from value set of the expression: 1, 2, 3, 4, 5, 6, 7, 8, …
+-->   COUNT(*): ±3 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     rows: Δf 1, scale 1
+-->   inner SQL (on the private engine):
+-->     SELECT CAST("_dpsql_key_0" AS BIGINT) AS "_dpsql_key_0", "sum_0" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COUNT(*) AS "sum_0" FROM (SELECT TRY_CAST(CAST(100 AS BIGINT) // NULLIF(CAST(CASE WHEN "age" < 0 THEN 0 WHEN "age" > 100 THEN 100 ELSE "age" END AS BIGINT), 0) AS BIGINT) AS "_dpsql_key_0" FROM "memory"."main"."people") AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" BETWEEN 1 AND 100 OR "_dpsql_key_0" IS NULL) ELSE FALSE END
+--> outer SQL (over noisy rows):
+-->   SELECT "_dpsql_key_0" AS "k", "_dpsql_number_0" AS "count" FROM "_dpsql_release_0"
