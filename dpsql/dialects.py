@@ -33,7 +33,7 @@ def translate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> tuple[exp.Exp
             node.replace(meant)
     try:
         text = tree.sql("duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
-        return _with_quotients(sqlglot.parse_one(text, read="duckdb", error_level=ErrorLevel.IMMEDIATE)), typed
+        return _restored(sqlglot.parse_one(text, read="duckdb", error_level=ErrorLevel.IMMEDIATE)), typed
     except SqlglotError:
         raise UnsupportedQuery(
             f"part of this {dialect} query has no equivalent", hint="write it in plainer SQL"
@@ -42,16 +42,23 @@ def translate(tree: exp.Expr, dialect: str, types: ColumnTypes) -> tuple[exp.Exp
 
 _QUOTIENT = "_dpsql_quotient"
 """Stands for the `/` of integers, while the tree is text. Whoever writes it themselves gets just that."""
+_ROUNDING: dict[str, type[exp.Func]] = {"_dpsql_trunc": exp.Trunc, "_dpsql_round": exp.Round}
+"""Stand for how a cast rounds in the other dialect."""
 
 
-def _with_quotients(tree: exp.Expr) -> exp.Expr:
-    """The quotients of integers in DuckDB's SQL, with a note that people know them as a / b."""
+def _restored(tree: exp.Expr) -> exp.Expr:
+    """What was added in translation, in DuckDB's SQL, with a note that people know it as it was."""
     for node in reversed(list(tree.find_all(exp.Anonymous))):  # inner ones first
-        if node.name.lower() == _QUOTIENT and len(node.expressions) == 2:
+        name = node.name.lower()
+        if name == _QUOTIENT and len(node.expressions) == 2:
             whole = exp.Trunc(this=exp.Div(this=node.expressions[0], expression=node.expressions[1]))
             meant = exp.cast(whole, exp.DType.BIGINT)
             meant.meta["is_quotient"] = True
             node.replace(meant)
+        elif name in _ROUNDING and len(node.expressions) == 1:
+            rounded = _ROUNDING[name](this=node.expressions[0])
+            rounded.meta["is_added"] = True
+            node.replace(rounded)
     return tree
 
 
@@ -101,9 +108,9 @@ _DAYS_FROM_SUNDAY = {
 def _meant(node: exp.Expr, dialect: str) -> exp.Expr:
     """What sqlglot doesn't translate: rounding of casts, ROUND of a double in PostgreSQL, weeks from Sunday."""
     if isinstance(node, exp.Cast) and node.to.is_type(*exp.DataType.INTEGER_TYPES) and _fractional(node.this):
-        rounding = {"spark": exp.Trunc, "bigquery": exp.Round}.get(dialect)
+        rounding = {"spark": "_dpsql_trunc", "bigquery": "_dpsql_round"}.get(dialect)
         if rounding is not None:
-            node.set("this", rounding(this=node.this))
+            node.set("this", exp.Anonymous(this=rounding, expressions=[node.this]))
     if dialect == "bigquery" and isinstance(node, (exp.Bracket, exp.ApproxQuantiles)):
         return _approximate(node)
     if isinstance(node, exp.Div) and node.args.get("typed"):

@@ -145,7 +145,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 def show(node: exp.Expr, limit: int = 60) -> str:
     """The analyst's expression, shortened, for a message."""
-    if any("is_quotient" in part.meta for part in node.walk()):
+    if any(_as_written(part) is not part for part in node.walk()):
         node = exp.Paren(this=node.copy())
         for part in reversed(list(node.walk())):  # inner ones first
             part.replace(_as_written(part))
@@ -159,16 +159,20 @@ def show(node: exp.Expr, limit: int = 60) -> str:
 
 
 def _as_written(node: exp.Expr) -> exp.Expr:
-    """A translated quotient as it was written: CAST(TRUNC(a / b) AS BIGINT) is a / b."""
-    return node.this.this if "is_quotient" in node.meta else node
+    """What a translation added, as it was written: CAST(TRUNC(a / b) AS BIGINT) is a / b, TRUNC(x) in a cast is x."""
+    if "is_quotient" in node.meta:
+        return node.this.this  # type: ignore[no-any-return]
+    return node.this if "is_added" in node.meta else node
 
 
 def quotient_of(node: exp.Expr) -> exp.IntDiv | None:
     """What the a / b of integers of another dialect is over private rows: a // b, which is exact, and has bounds also
     where b may be 0. None of other nodes.
     """
+    if "is_quotient" not in node.meta:
+        return None
     written = _as_written(node)
-    return None if written is node else exp.IntDiv(this=written.this.copy(), expression=written.expression.copy())
+    return exp.IntDiv(this=written.this.copy(), expression=written.expression.copy())
 
 
 @dataclass(slots=True)

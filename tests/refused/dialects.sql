@@ -135,3 +135,9 @@ SELECT APPROX_QUANTILES(age, 4) FROM people
 --> 0A000 APPROX_QUANTILES is answered for one of its quantiles, by its place in the list
 --> hint: write APPROX_QUANTILES(age, 4)[OFFSET(2)], which is the median
 --> at 7: APPROX_QUANTILES(age, 4) FROM
+
+-- dialect: bigquery
+SELECT SUM(CAST(1 / age AS INT64)) FROM people
+--> 22023 SUM(CAST(1 / age AS BIGINT)) needs bounds: no bounds follow from the policy for CAST(1 / age AS BIGINT)
+--> hint: clip it in the query: CLIP(CAST(1 / age AS BIGINT), 0, 100), for 0 and 100 the least and the greatest value that you expect
+--> at 11: CAST(1 / age AS INT64)) FROM p
