@@ -23,6 +23,8 @@ from itertools import pairwise
 
 from sqlglot import exp
 
+from dpsql.expressions import connector_terms
+
 MAX_NODES = 500
 """Of a condition: of larger ones nothing is certain."""
 
@@ -30,8 +32,10 @@ _Truth = bool | None
 _ANY: frozenset[_Truth] = frozenset((True, False, None))
 _Literal = Fraction | str
 _Compare = Callable[[int | None, list[int]], _Truth]
-_NUMBER = re.compile(r"\d{1,15}|\d{1,15}\.\d{1,15}")
+_NUMBER = re.compile(r"[0-9]{1,15}|(?=.{3,16}$)[0-9]+\.[0-9]+")
 """Such as all types have exactly, or to the nearest."""
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIMESTAMP = re.compile(_DATE.pattern + r" [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?")
 _COMPARISONS: dict[type[exp.Expr], _Compare] = {
     exp.EQ: lambda x, others: None if x is None else x in others,
     exp.In: lambda x, others: None if x is None else x in others,
@@ -48,18 +52,6 @@ _ORDERED = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _MIRROR: dict[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
 
 
-def disjoint(one: exp.Expr | None, other: exp.Expr | None) -> bool:
-    """Whether no row meets both conditions, whatever it holds; False where that isn't certain, and of no condition."""
-    if one is None or other is None:
-        return False
-    if any(sum(1 for _ in condition.walk()) > MAX_NODES for condition in (one, other)):
-        return False
-    first, second = _formula(one), _formula(other)
-    of_first, of_second = ({node.subject for node in tree.walk()} for tree in (first, second))
-    texts = {subject.text for subject in of_first} & {subject.text for subject in of_second}
-    return any(_apart_over(subject, first, second) for subject in of_first | of_second if subject.text in texts)
-
-
 @dataclass(frozen=True, slots=True)
 class _Subject:
     """A value: its SQL, and the type of the literals that it is compared with; that of a condition is BOOLEAN."""
@@ -69,33 +61,41 @@ class _Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class _Formula:
+class Condition:
     """A condition as far as it is understood.
 
-    subject   what it says something of: itself, or the value that it compares with literals
+    text      its SQL, "" of one that is only part of another's meaning
     operator  how it follows from its parts; "" where it doesn't
+    value     what it compares with literals, if it does
     compare   (place of the value, None for NULL; those of the literals) to its truth. The places of the literals are
               1, 3, 5, … in their order, what lies between them has even ones
     """
 
-    subject: _Subject
+    text: str
     operator: str = ""
-    parts: tuple[_Formula, ...] = ()
+    parts: tuple[Condition, ...] = ()
+    value: _Subject | None = None
     literals: tuple[_Literal, ...] = ()
     compare: _Compare | None = None
 
-    def walk(self) -> Iterable[_Formula]:
+    def walk(self) -> Iterable[Condition]:
         yield self
         for part in self.parts:
             yield from part.walk()
 
+    def subjects(self) -> Iterable[_Subject]:
+        """All that it says something of: conditions first, since they have but three cases."""
+        nodes = list(self.walk())
+        yield from (_Subject(node.text, "BOOLEAN") for node in nodes if node.text)
+        yield from (node.value for node in nodes if node.value is not None)
+
     def truths(self, subject: _Subject, place: int | None, places: dict[_Literal, int]) -> frozenset[_Truth]:
-        """What it may be where the subject is in some place."""
-        if self.subject == subject and self.compare is not None:
+        """What it may be where the subject is in some place: a condition in 1 where it is TRUE, in 0 where FALSE."""
+        if self.value == subject and self.compare is not None:
             return frozenset((self.compare(place, [places[literal] for literal in self.literals]),))
-        if self.subject == subject:
+        if self.text == subject.text and subject.type == "BOOLEAN":
             return frozenset((None if place is None else place > 0,))
-        if self.operator == "is null" and self.parts[0].subject.text == subject.text:
+        if self.operator == "is null" and self.parts[0].text == subject.text:
             return frozenset((place is None,))
         of_parts = [part.truths(subject, place, places) for part in self.parts]
         match self.operator:
@@ -112,6 +112,22 @@ class _Formula:
         return _ANY
 
 
+def understood(condition: exp.Expr | None) -> Condition | None:
+    """A condition of which something is certain: None where there is none, or it is too large."""
+    if condition is None or sum(1 for _ in condition.walk()) > MAX_NODES:
+        return None
+    return _condition(condition)
+
+
+def disjoint(one: Condition | None, other: Condition | None) -> bool:
+    """Whether no row meets both conditions, whatever it holds; False where that isn't certain."""
+    if one is None or other is None:
+        return False
+    ours, others = dict.fromkeys(one.subjects()), dict.fromkeys(other.subjects())
+    texts = {subject.text for subject in ours} & {subject.text for subject in others}
+    return any(_apart_over(subject, one, other) for subject in ours | others if subject.text in texts)
+
+
 def _negated(truths: frozenset[_Truth]) -> frozenset[_Truth]:
     return frozenset(None if truth is None else not truth for truth in truths)
 
@@ -124,12 +140,12 @@ def _all(several: list[frozenset[_Truth]]) -> frozenset[_Truth]:
     return found
 
 
-def _apart_over(subject: _Subject, one: _Formula, other: _Formula) -> bool:
+def _apart_over(subject: _Subject, one: Condition, other: Condition) -> bool:
     if subject.type == "BOOLEAN":
         literals: list[_Literal] = []
         cases: list[int | None] = [None, 0, 1]
     else:
-        of_both = [node.literals for tree in (one, other) for node in tree.walk() if node.subject == subject]
+        of_both = [node.literals for tree in (one, other) for node in tree.walk() if node.value == subject]
         literals = sorted({literal for each in of_both for literal in each}, key=lambda x: (isinstance(x, str), x))
         cases = [None, *range(2 * len(literals) + 1)]
         if not _told_apart(subject, literals):
@@ -160,38 +176,37 @@ def _bare(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _formula(node: exp.Expr) -> _Formula:
+def _condition(node: exp.Expr) -> Condition:
     """A condition, in terms of the conditions and values in it."""
     node = _bare(node)
-    whole = _Subject(node.sql("duckdb"), "BOOLEAN")
+    text = node.sql("duckdb")
     if isinstance(node, (exp.And, exp.Or)):
-        operator = "and" if isinstance(node, exp.And) else "or"
-        return _Formula(whole, operator, (_formula(node.this), _formula(node.expression)))
+        terms = tuple(map(_condition, connector_terms(node, type(node))))
+        return Condition(text, "and" if isinstance(node, exp.And) else "or", terms)
     if isinstance(node, exp.Not):
-        return _Formula(whole, "not", (_formula(node.this),))
+        return Condition(text, "not", (_condition(node.this),))
     if isinstance(node, (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)):
         truth = _bare(node.expression)
         if isinstance(truth, exp.Boolean):
-            return _compared_with(bool(truth.this), node, whole)
+            return _compared_with(bool(truth.this), node, text)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-        found = _formula(node.this)
-        return _Formula(whole, "is null", (found,))
-    return _comparison(node, whole)
+        return Condition(text, "is null", (_condition(node.this),))
+    return _comparison(node, text)
 
 
-def _compared_with(truth: bool, node: exp.Expr, whole: _Subject) -> _Formula:
+def _compared_with(truth: bool, node: exp.Expr, text: str) -> Condition:
     """A condition that is compared with TRUE or FALSE."""
-    found = _formula(node.this)
-    found = found if truth else _Formula(_Subject(f"NOT {found.subject.text}", "BOOLEAN"), "not", (found,))
+    found = _condition(node.this)
+    found = found if truth else Condition("", "not", (found,))
     if isinstance(node, exp.EQ):
-        return _Formula(whole, "and", (found,))
+        return Condition(text, "and", (found,))
     if isinstance(node, exp.NEQ):
-        return _Formula(whole, "not", (found,))
-    same = _Formula(_Subject(f"{whole.text} IS TRUE", "BOOLEAN"), "is true", (found,))
-    return _Formula(whole, "and" if isinstance(node, exp.NullSafeEQ) else "not", (same,))
+        return Condition(text, "not", (found,))
+    same = Condition("", "is true", (found,))
+    return Condition(text, "and" if isinstance(node, exp.NullSafeEQ) else "not", (same,))
 
 
-def _comparison(node: exp.Expr, whole: _Subject) -> _Formula:
+def _comparison(node: exp.Expr, text: str) -> Condition:
     """What compares a value with literals of one type; any other condition is only known by itself."""
     operator, value, literals = type(node), node.this, []
     if isinstance(node, exp.In):
@@ -205,10 +220,11 @@ def _comparison(node: exp.Expr, whole: _Subject) -> _Formula:
     found = [_literal(literal) for literal in literals]
     types = {each[0] for each in found if each is not None}
     if None in found or len(types) != 1 or (operator in _ORDERED and "VARCHAR" in types):
-        return _Formula(whole)
+        return Condition(text)
     (of_all,) = types
     subject = _Subject(_bare(value).sql("duckdb"), of_all)
-    return _Formula(subject, literals=tuple(each[1] for each in found if each), compare=_COMPARISONS[operator])
+    of_type = tuple(each[1] for each in found if each)
+    return Condition(text, value=subject, literals=of_type, compare=_COMPARISONS[operator])
 
 
 def _literal(node: exp.Expr) -> tuple[str, _Literal] | None:
@@ -253,13 +269,12 @@ def _cast(inner: exp.Expr, to: exp.DataType) -> tuple[str, _Literal] | None:
 
 def _moment(inner: exp.Expr, to: exp.DataType) -> tuple[str, _Literal] | None:
     """A date or a time as days since 1970."""
-    if not isinstance(inner, exp.Literal) or not inner.is_string:
+    known = _DATE if to.is_type(exp.DType.DATE) else _TIMESTAMP
+    if not isinstance(inner, exp.Literal) or not inner.is_string or not known.fullmatch(inner.name):
         return None
     try:
         moment = dt.datetime.fromisoformat(inner.name)
     except ValueError:
-        return None
-    if moment.tzinfo is not None or (to.is_type(exp.DType.DATE) and len(inner.name) != len("2020-01-01")):
         return None
     return to.sql("duckdb"), Fraction(
         (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1), 86_400 * 10**6

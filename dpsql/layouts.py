@@ -20,7 +20,7 @@ from dpsql import aggregates
 from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, Basis, Choice, Grid, Way
 from dpsql.aggregates.choice import way as choice_way
 from dpsql.aggregates.count import PARTS_WAY, PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE, TOTAL_WAY, VALUED_WAYS
-from dpsql.disjoint import disjoint
+from dpsql.disjoint import Condition, disjoint, understood
 from dpsql.expressions import Typed
 from dpsql.expressions.literals import BOOLEAN, case_when, paren
 from dpsql.grids import natural_grid
@@ -422,8 +422,12 @@ def _counts(measure: Measure, bases: Sequence[tuple[Basis, Measure]]) -> Iterato
 
 # ---------------------------------------------------------------------------------------------- partitions
 
-MAX_PARTS = 8
-"""Of a partition, with the rest one more: an interval of more terms than their counts have isn't known."""
+MAX_ADDED = 16
+"""Noisy sums that are added to make a count of all rows: what a half-width takes grows with their square."""
+MAX_COUNTED = 4
+"""Partitions of whose parts a count of all rows is tried: for each, all other numbers are laid out again."""
+MAX_FILTERS = 64
+"""Beyond so many it isn't searched for those that are disjoint: each is compared with all others."""
 
 
 def _partitioned(query: ReleaseQuery, family: Family) -> Iterator[Layout]:
@@ -437,10 +441,10 @@ def _partitioned(query: ReleaseQuery, family: Family) -> Iterator[Layout]:
         if _may_be_part(query, call):
             of_filter.setdefault(call.measure.identity[1], []).append(index)
     everyone = [i for i, call in enumerate(query.calls) if _counts_everyone(call)]
-    if len(of_filter) > MAX_SEARCHED or len(of_filter) + bool(everyone) < 2:
+    if len(of_filter) > MAX_FILTERS or len(of_filter) + bool(everyone) < 2:
         return
     groups = _apart(query, of_filter.values())
-    for counted in (None, *range(len(groups))) if everyone else (None,):
+    for counted in (None, *range(min(len(groups), MAX_COUNTED))) if everyone else (None,):
         partitions = [
             _partition(query, parts, everyone if number == counted else [], family)
             for number, parts in enumerate(groups)
@@ -473,19 +477,14 @@ def _counts_everyone(call: Call) -> bool:
 
 def _apart(query: ReleaseQuery, of_filter: Iterable[list[int]]) -> list[list[list[int]]]:
     """The calls of each filter, in groups of filters that are disjoint, as large as they come."""
-    groups: list[list[list[int]]] = []
-
-    def condition(calls: list[int]) -> exp.Expr | None:
-        return query.calls[calls[0]].measure.filter
-
+    groups: list[list[tuple[list[int], Condition | None]]] = []
     for calls in of_filter:
-        fitting = (
-            g for g in groups if len(g) < MAX_PARTS and all(disjoint(condition(calls), condition(known)) for known in g)
-        )
+        condition = understood(query.calls[calls[0]].measure.filter)
+        fitting = (group for group in groups if all(disjoint(condition, known) for _, known in group))
         if (group := next(fitting, None)) is None:
             groups.append(group := [])
-        group.append(calls)
-    return groups
+        group.append((calls, condition))
+    return [[calls for calls, _ in group] for group in groups]
 
 
 def _partition(
@@ -494,13 +493,14 @@ def _partition(
     """The calls, by index, whose numbers come from a partition of the rows, and its layout.
 
     With those that count `everyone` there is a part for the rest, if there may be one; None where that isn't known to
-    be apart.
+    be apart, or where the count would be made of too many noisy sums.
     """
     conditions = [condition for calls in parts if (condition := query.calls[calls[0]].measure.filter) is not None]
     own: list[Sequence[int]] = [*parts]
     if everyone and not _leave_none(query, conditions):
         rest = _rest(conditions)
-        if not all(disjoint(rest, condition) for condition in conditions):
+        of_rest = understood(rest)
+        if not all(disjoint(of_rest, understood(condition)) for condition in conditions):
             return None
         conditions, own = [*conditions, rest], [*own, ()]
     blocks: list[Block] = []
@@ -514,6 +514,8 @@ def _partition(
         sources |= zip(calls, found, strict=False)
         counts += found[len(calls) :][:1]
         blocks += [replace(block, part=(0, number)) for block in layout.blocks]
+    if sum(terms_of(source.way) for source in counts) > MAX_ADDED:
+        return None
     for index in everyone:
         added = tuple(source.basis for source in counts), tuple(source.way for source in counts)
         sources[index] = Source(counts[-1].basis, PARTS_WAY, *added)
@@ -538,7 +540,12 @@ def _leave_none(query: ReleaseQuery, conditions: Sequence[exp.Expr]) -> bool:
         if not isinstance(node, _NEVER_NULL) or not known:
             return False
     *first, last = (exp.Not(this=exp.Paren(this=condition.copy())) for condition in conditions)
-    return bool(first) and disjoint(exp.and_(*first, copy=False), last)
+    return bool(first) and disjoint(understood(exp.and_(*first, copy=False)), understood(last))
+
+
+def terms_of(way: Way) -> int:
+    """How many noisy sums are added to make a count."""
+    return round(way.variance / 2)
 
 
 def _rest(conditions: Iterable[exp.Expr]) -> exp.Expr:

@@ -9,18 +9,18 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product, starmap
 
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import NO_GRID, SQUARED, Basis, Grid, Law, Way
 from dpsql.aggregates.choice import EVEN_CELLS, FEW_CELLS, TEMPORAL, Candidates, ladder
 from dpsql.aggregates.count import UNIT_WAY
-from dpsql.disjoint import disjoint
+from dpsql.disjoint import disjoint, understood
 from dpsql.errors import InvalidParameter, UnsupportedQuery
 from dpsql.expressions import position_of
 from dpsql.grids import widened
-from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole, weights_of
+from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole, terms_of, weights_of
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
@@ -146,10 +146,8 @@ class ReleasePlan:
             scales = {b.scale(part) for b in bases for part in b.parts}
             if bases[0].mechanism.one_scale and len(scales) > 1:
                 raise AssertionError("the sums of such a block have noise of one scale")
-        for one, other in combinations((b for b in self.bases if b.part is not None), 2):
-            assert one.part is not None and other.part is not None
-            if one.part[0] == other.part[0] and one.part != other.part and not _apart(one, other):
-                raise AssertionError("what isn't known to read other rows is no other part of a partition")
+        if not all(_are_apart(parts) for parts in self._partitions()):
+            raise AssertionError("what isn't known to read other rows is no other part of a partition")
         if self.loss > self.epsilon:
             raise AssertionError("a release would lose more than its share of epsilon")
 
@@ -160,6 +158,14 @@ class ReleasePlan:
         for basis in self.bases:
             found.setdefault(basis.block, []).append(basis)
         return tuple(map(tuple, found.values()))
+
+    def _partitions(self) -> Iterable[Sequence[Sequence[BasisPlan]]]:
+        """The bases of each part of each partition of the rows."""
+        found: dict[int, dict[int, list[BasisPlan]]] = {}
+        for basis in self.bases:
+            if basis.part is not None:
+                found.setdefault(basis.part[0], {}).setdefault(basis.part[1], []).append(basis)
+        return [list(parts.values()) for parts in found.values()]
 
     @property
     def loss(self) -> Fraction:
@@ -233,10 +239,14 @@ class Plan:
     constants: tuple[Constant, ...] = ()
 
 
-def _apart(one: BasisPlan, other: BasisPlan) -> bool:
-    """Whether two bases read disjoint rows, each of which counts as much as for the other: see `ReleasePlan.loss`."""
-    by_rows = not any(measure.by_unit or measure.of_unit for measure in (one.measure, other.measure))
-    return by_rows and one.bound == other.bound and disjoint(one.measure.filter, other.measure.filter)
+def _are_apart(parts: Sequence[Sequence[BasisPlan]]) -> bool:
+    """Whether the parts of a partition read disjoint rows, each of which counts alike: see `ReleasePlan.loss`."""
+    every = [basis for part in parts for basis in part]
+    by_rows = not any(basis.measure.by_unit or basis.measure.of_unit for basis in every)
+    filters = [{basis.measure.identity[1]: basis.measure.filter for basis in part} for part in parts]
+    conditions = [[understood(condition) for condition in each.values()] for each in filters]
+    apart = (all(starmap(disjoint, product(*two))) for two in combinations(conditions, 2))
+    return by_rows and len({basis.bound for basis in every}) == 1 and all(apart)
 
 
 def charge_of(releases: Iterable[ReleasePlan], settings: PrivacySettings) -> PrivacyLoss:
@@ -402,7 +412,7 @@ def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Fa
     for layout, calls, share in layouts:
         for call, source in zip(calls, layout.sources, strict=True):
             source = source.moved(len(bases))
-            terms = tuple(round(way.variance / 2) for way in source.rows)
+            terms = tuple(map(terms_of, source.rows))
             numbers[id(call)] = NumberPlan(call, source.basis, source.way, source.counts, terms, source.ends)
         bases += _basis_plans(query, layout, share, 1 + max((b.block for b in bases), default=-1))
     _check_draws(query, bases)

@@ -81,6 +81,13 @@ def _alone(law: Law, grid: Grid, level: float) -> float:
     return whole_half_width(law.half_width([1.0], level))
 
 
+def _all_parts(law: Law, grid: Grid, level: float) -> float:
+    scales = law.count_scales
+    alike = len(set(scales)) == 1  # the usual case, whose half-width is kept
+    width = float(scales[0]) * _equal_terms(len(scales), level) if alike else law.half_width([], level, count=1.0)
+    return whole_half_width(width)
+
+
 TOTAL_WAY = Way(Basis.TOTAL, 2.0, _with_values, _alone)
 VALUED_WAYS = tuple(
     Way(basis, 0.5, _with_values, _half_of_both, of_count=0.25)
@@ -97,13 +104,7 @@ PRESENT_WAYS = (
 )
 ROW_WAY = _part("rows")
 UNIT_WAY = _part("units")
-PARTS_WAY = Way(
-    Basis.ROWS,
-    0.0,
-    _with_values,
-    lambda law, grid, level: whole_half_width(law.half_width([], level, count=1.0)),
-    of_count=1.0,
-)
+PARTS_WAY = Way(Basis.ROWS, 0.0, _with_values, _all_parts, of_count=1.0)
 """The rows of all parts of a partition, added up."""
 ROWS_FROM_NULLABLE = {
     Basis.PRESENT_AND_NULLS: Way(Basis.PRESENT_AND_NULLS, 4.0, _with_nulls, _half_width_of(2)),

@@ -164,6 +164,17 @@ PLANTED = (
         "test_clip.py::test_the_index_is_total_in_range_and_right",
     ),
     _planted(
+        "B9", "conditions on one value are taken to be disjoint, whatever they are", "disjoint.py",
+        "True in one.truths(subject, case, places) and True in other.truths(subject, case, places) for case in cases",
+        "one is other for case in cases",
+        "test_layouts.py::test_conditions_are_disjoint_where_that_is_certain",
+    ),
+    _planted(
+        "B9", "of a partition any two parts are taken to be apart", "plan.py",
+        "if not all(_are_apart(parts) for parts in self._partitions()):", "if False:",
+        "test_layouts.py::test_what_is_not_apart_is_no_partition",
+    ),
+    _planted(
         "B9", "each of several aggregates gets the whole ε", "plan.py",
         "measure, grid_of(measure), (), block.bound, share * epsilon,",
         "measure, grid_of(measure), (), block.bound, epsilon,",
