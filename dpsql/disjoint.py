@@ -54,10 +54,14 @@ _MIRROR: dict[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GT
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A value: its SQL, and the type of the literals that it is compared with; that of a condition is BOOLEAN."""
+    """A value: its SQL, and the type of the literals that it is compared with; that of a condition is BOOLEAN.
+
+    null  the text that says when it is NULL: see `_null`
+    """
 
     text: str
     type: str
+    null: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class Condition:
     value     what it compares with literals, if it does
     compare   (place of the value, None for NULL; those of the literals) to its truth. The places of the literals are
               1, 3, 5, … in their order, what lies between them has even ones
+    null      where it asks whether a value is NULL: the text that says when that one is
     """
 
     text: str
@@ -77,6 +82,7 @@ class Condition:
     value: _Subject | None = None
     literals: tuple[_Literal, ...] = ()
     compare: _Compare | None = None
+    null: str = ""
 
     def walk(self) -> Iterable[Condition]:
         yield self
@@ -86,7 +92,7 @@ class Condition:
     def subjects(self) -> Iterable[_Subject]:
         """All that it says something of: conditions first, since they have but three cases."""
         nodes = list(self.walk())
-        yield from (_Subject(node.text, "BOOLEAN") for node in nodes if node.text)
+        yield from (_Subject(node.text, "BOOLEAN", node.text) for node in nodes if node.text)
         yield from (node.value for node in nodes if node.value is not None)
 
     def truths(self, subject: _Subject, place: int | None, places: dict[_Literal, int]) -> frozenset[_Truth]:
@@ -95,7 +101,7 @@ class Condition:
             return frozenset((self.compare(place, [places[literal] for literal in self.literals]),))
         if self.text == subject.text and subject.type == "BOOLEAN":
             return frozenset((None if place is None else place > 0,))
-        if self.operator == "is null" and self.parts[0].text == subject.text:
+        if self.null and self.null == subject.null:
             return frozenset((place is None,))
         of_parts = [part.truths(subject, place, places) for part in self.parts]
         match self.operator:
@@ -124,8 +130,11 @@ def disjoint(one: Condition | None, other: Condition | None) -> bool:
     if one is None or other is None:
         return False
     ours, others = dict.fromkeys(one.subjects()), dict.fromkeys(other.subjects())
+    nulls = {node.null for tree in (one, other) for node in tree.walk() if node.null}
     texts = {subject.text for subject in ours} & {subject.text for subject in others}
-    return any(_apart_over(subject, one, other) for subject in ours | others if subject.text in texts)
+    return any(
+        _apart_over(subject, one, other) for subject in ours | others if subject.text in texts or subject.null in nulls
+    )
 
 
 def _negated(truths: frozenset[_Truth]) -> frozenset[_Truth]:
@@ -190,7 +199,7 @@ def _condition(node: exp.Expr) -> Condition:
         if isinstance(truth, exp.Boolean):
             return _compared_with(bool(truth.this), node, text)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
-        return Condition(text, "is null", (_condition(node.this),))
+        return Condition(text, "is null", (_condition(node.this),), null=_null(node.this))
     return _comparison(node, text)
 
 
@@ -222,9 +231,43 @@ def _comparison(node: exp.Expr, text: str) -> Condition:
     if None in found or len(types) != 1 or (operator in _ORDERED and "VARCHAR" in types):
         return Condition(text)
     (of_all,) = types
-    subject = _Subject(_bare(value).sql("duckdb"), of_all)
+    subject = _Subject(_bare(value).sql("duckdb"), of_all, _null(value))
     of_type = tuple(each[1] for each in found if each)
     return Condition(text, value=subject, literals=of_type, compare=_COMPARISONS[operator])
+
+
+def _null(node: exp.Expr) -> str:
+    """A text that two values share only where both are NULL for the same rows: of a column that is clipped or cast,
+    which it stays NULL by, that of the column, marked where NaN is NULL too (`dpsql.expressions.literals.clip`).
+    """
+    node = _bare(node)
+    if type(node) is exp.Cast:
+        return _null(node.this)
+    if type(node) is not exp.Case or node.this is not None:
+        return node.sql("duckdb")
+    columns = {column.sql("duckdb") for column in node.find_all(exp.Column)}
+    ifs, default = node.args["ifs"], node.args.get("default")
+    if len(columns) == 1 and all(_clips(each.this, each.args["true"]) for each in ifs):
+        (column,) = columns
+        if isinstance(default, exp.Column):
+            return column
+        of_nan = any(isinstance(each.this, exp.GT) for each in ifs)  # NaN is above all others
+        if default is None and not of_nan and ifs[-1].this.sql("duckdb") == f"{column} <= CAST('Infinity' AS DOUBLE)":
+            return f"{column} or NaN"
+    return node.sql("duckdb")
+
+
+def _clips(condition: exp.Expr, result: exp.Expr) -> bool:
+    """Whether an arm of a CASE is taken only where a column is known, and then gives it or a literal."""
+    known = isinstance(condition, (exp.LT, exp.LTE, exp.GT)) and isinstance(condition.this, exp.Column)
+    return known and _constant(condition.expression) and (isinstance(result, exp.Column) or _constant(result))
+
+
+def _constant(node: exp.Expr) -> bool:
+    """A literal with its casts, which is not NULL."""
+    while isinstance(node, (exp.Paren, exp.Neg)) or type(node) is exp.Cast:
+        node = node.this
+    return isinstance(node, exp.Literal)
 
 
 def _literal(node: exp.Expr) -> tuple[str, _Literal] | None:
