@@ -155,6 +155,25 @@ def test_a_units_weights_in_several_groups_cost_epsilon_together() -> None:
             assert loss <= float(epsilon) * (1 + 1e-9), (weights, base)
 
 
+@pytest.mark.parametrize("smallest", [False, True])
+def test_an_extreme_that_many_rows_share_is_found(smallest: bool) -> None:
+    """By its exact law: among empty cells on both sides, each of which is nearer to r rows than all that share it."""
+    counts = (0, 0, 0, 0, 118, 3, 0, 1, 0)
+    for weight in (1, 8):
+        weighted = tuple(weight * c for c in (counts if smallest else counts[::-1]))
+        assert outcomes(Extreme(smallest, cells=9, bound=weight, epsilon=F(10)), weighted)[(4,)] > 0.99
+
+
+def test_a_units_weights_in_several_groups_cost_epsilon_together_for_an_extreme() -> None:
+    mechanism = Extreme(smallest=False, cells=3, bound=8, epsilon=F(1))
+    for weights in ((8,), (5, 3), (1,) * 8):
+        for base in ((8, 8, 60), (0, 3, 1), (70, 9, 0), (40, 24, 24)):
+            laws = {w: [outcomes(mechanism, _added(base, cell, w)) for cell in range(3)] for w in set(weights)}
+            own = outcomes(mechanism, base)
+            loss = sum(max(worst(own, more) for more in laws[weight]) for weight in weights)
+            assert loss <= float(mechanism.epsilon) * (1 + 1e-9), (weights, base)
+
+
 def _added(counts: tuple[int, ...], cell: int, weight: int) -> tuple[int, ...]:
     return tuple(c + weight * (i == cell) for i, c in enumerate(counts))
 
@@ -532,10 +551,14 @@ def test_extremes_leave_about_so_many_rows_beyond(exact: Bench) -> None:
         ((least,),) = exact.ask("SELECT MIN(v) FROM t", epsilon).rows
         ((greatest,),) = exact.ask("SELECT MAX(v) FROM t", epsilon).rows
         values = [min(max(v, -50), 60) for (v,) in exact.engine.plain("SELECT v FROM t WHERE v IS NOT NULL")]
-        here = abs(sum(v < least for v in values) - beyond.beyond)
-        assert here == min(abs(sum(v < c for v in values) - beyond.beyond) for c in range(-50, 61))
-        there = abs(sum(v > greatest for v in values) - beyond.beyond)
-        assert there == min(abs(sum(v > c for v in values) - beyond.beyond) for c in range(-50, 61))
+        for found, sign in ((least, 1), (greatest, -1)):
+            missed = {c: _missed([sign * v for v in values], sign * c, beyond.beyond) for c in range(-50, 61)}
+            assert missed[found] == min(missed.values())
+
+
+def _missed(values: list[int], candidate: int, rank: float) -> float:
+    """How far a rank is from those that a candidate has."""
+    return max(0, sum(v < candidate for v in values) - rank, rank - sum(v <= candidate for v in values))
 
 
 def test_constants_and_empty_groups_have_values_within_the_bounds() -> None:

@@ -310,10 +310,20 @@ def _nodes(node: _Node) -> Iterator[_Node]:
 class Extreme:
     """The smallest or the greatest of the values, nearly: a value beyond which about `rows` rows lie.
 
-    The extreme itself is one row's value. Of candidates t with `beyond` rows less than t (or greater), the score is
-    -|beyond - r|, of which one unit moves each by at most its bound: D = bound. A candidate whose score is s below the
-    best is chosen with a probability of at most exp(-s / b), so with r = b ln(m / p) those beyond all rows, s = r, are
-    chosen with the probability p at most, all m of them together: bounds that are much too wide don't show.
+    The extreme itself is one row's value, so the value is looked for up to which the r-th row from the end lies. With
+    `beyond` rows in the cells beyond a candidate's and `equal` in its own, its distance is that of r from the interval
+    between those strictly beyond it and those at or beyond it,
+
+        d = max(0, beyond - r, r - (beyond + equal)):
+
+    a value that many rows share is the best where the r-th is among them, however many they are. One row more adds its
+    weight to both numbers of rows, to `beyond + equal` alone, or to neither; r is fixed. So a unit whose rows weigh w
+    together moves each distance by at most w <= bound: D = bound, and over several groups the costs of its weights
+    add up to at most epsilon, as they do for quantiles.
+
+    A candidate of the distance s is chosen with a probability of at most exp(-s / b) where the best has the distance 0,
+    as one has where there are r rows. So with r = b ln(m / p) those beyond all rows, s = r, are chosen with the
+    probability p at most, all m of them together: bounds that are much too wide don't show.
 
     smallest  whether it is the smallest
     cells     how many candidates there are
@@ -347,16 +357,16 @@ class Extreme:
 
     @property
     def beyond(self) -> int:
-        """r: about how many rows lie beyond, in steps of the counts."""
+        """r: about how many rows lie beyond, in steps of the counts; fewer where many share a value."""
         return math.ceil(float(self.scale) * math.log(self.cells / float(CERTAINTY)))
 
     def choose(self, counts: Counts, noise: NoiseSource) -> tuple[int, ...]:
-        """The cell beyond which about so many rows lie, from the number of rows in each cell of one group."""
+        """The cell in which about that row from the end lies, from the number of rows in each cell of one group."""
         if self.smallest:
             counts = counts[::-1]
         counts = _wide(counts, 1)
         beyond = int(counts.sum()) - np.cumsum(counts)
-        chosen = choose(np.abs(beyond - self.beyond), self.scale, noise)
+        chosen = choose(_distances(beyond, beyond + counts, self.beyond, 1), self.scale, noise)
         return (counts.size - 1 - chosen if self.smallest else chosen,)
 
 
