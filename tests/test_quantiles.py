@@ -654,6 +654,10 @@ def test_values_beyond_many_cells_are_counted_in_their_ranges() -> None:
     starts = ladder(-1000, 1_001_000)
     edges = sorted({v for s in starts for v in (s - 1, s) if 0 <= v <= 1_001_000})
     made.engine.set_rows("t", [(str(v - 1000),) for v in edges])
+    for most, few in ((128, 129), (129, len(ladder(0, 129)))):  # each value is a candidate only of few
+        plan = made.session.plan(f"SELECT MAX(CLIP(v, 0, {most})) FROM t", epsilon=1).plan
+        candidates = plan.releases[0].bases[0].candidates
+        assert candidates is not None and candidates.count == few
     (inner,) = made.session.plan("SELECT MAX(v) FROM t", epsilon=1).inner[0]
     with made.engine.transaction() as transaction:
         rows = transaction.fetch(inner.sql, inner.keys, inner.sums, inner.counts, {})

@@ -29,8 +29,11 @@ from dpsql.valueset import ValueSet, natural_grain
 
 STEPS_OF_OCTAVE = 8
 """Candidates for an extreme lie 2^(1/8), 2^(2/8), … cells from where the values are smallest: 9 % apart."""
-FEW_CELLS = 2**12
-"""Up to so many, each cell is a candidate for an extreme."""
+FEW_CELLS = 2**7
+"""Up to so many, as ages have, each cell is a candidate for an extreme. Of more, the candidates are so many that the
+rows that lie beyond cost more than the steps of the ladder do: with 1,000 values of 0 to 4,000, evenly spread, and an ε
+of 1, an error of 88 among all cells, of 2 on the ladder; log-normal ones 2,026 and 1,431. At 100 cells they are alike.
+"""
 EVEN_CELLS = 2**14
 """The most cells of a grid whose cells are the candidates for an extreme of dates or times."""
 TEMPORAL = {Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP"}
