@@ -434,7 +434,7 @@ def test_numbers_under_disjoint_filters_have_all_of_epsilon_each(
 def test_a_nullable_column_parts_the_rows(plain: Bench) -> None:
     release = planned(plain, "COUNT(*), COUNT(word)")
     assert bases(release) == ["present and nulls"] and release.loss == 1
-    assert [number["half_width_95"] for number in facts(plain, "COUNT(*), COUNT(word)")] == [4, 3]
+    assert [number["half_width"] for number in facts(plain, "COUNT(*), COUNT(word)")] == [4, 3]
 
 
 def test_explain_says_of_which_part_of_the_rows_a_number_is(plain: Bench, auto: Bench) -> None:
