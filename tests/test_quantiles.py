@@ -191,6 +191,17 @@ def test_each_way_down_has_all_of_epsilon(count: int) -> None:
     assert (count == 1) == (mechanism.scales == alone.scales)
 
 
+def test_two_quantiles_are_chosen_apart_and_in_order() -> None:
+    """Each for half of ε, with no more noise than one alone has; crossed ones change places."""
+    pair = Quantiles((F(1, 2), F(9, 10)), 5, F(3, 7))
+    alone = [Quantiles((fraction,), 5, F(3, 14)) for fraction in pair.fractions]
+    assert pair.scales == alone[0].scales + alone[1].scales and pair.loss == F(3, 7)
+    assert pair.usual_rank_half_width(F(9, 10), 0.95) == alone[1].usual_rank_half_width(F(9, 10), 0.95)
+    low, high = (m.rank_half_width(m.fractions[0], 0.975, 50) for m in alone)
+    assert pair.rank_half_width(F(1, 2), 0.95, 50) == pytest.approx(max(low, high))
+    assert all(first <= second for first, second in outcomes(pair, (1, 0, 2, 1)))
+
+
 @pytest.mark.parametrize("make", [
     lambda: Quantiles((), 1, F(1)), lambda: Quantiles((F(1, 2), F(1, 3)), 1, F(1)), lambda: Quantiles((F(0),), 1, F(1)),
     lambda: Quantiles((F(1),), 1, F(1)), lambda: Quantiles((F(1, 2),), 0, F(1)), lambda: Quantiles((F(1, 2),), 1, F(0)),
@@ -717,7 +728,7 @@ def test_an_epsilon_too_small_for_the_noise_is_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.2", "1"])
 @pytest.mark.parametrize("fractions", [
-    ("1/2",), ("9/10",), ("1/4", "1/2", "3/4"), tuple(f"{i}/10" for i in range(1, 10)),
+    ("1/2",), ("9/10",), ("1/2", "9/10"), ("1/4", "1/2", "3/4"), tuple(f"{i}/10" for i in range(1, 10)),
 ])  # fmt: skip
 def test_the_error_in_rank_is_within_what_is_said(epsilon: str, fractions: tuple[str, ...]) -> None:
     """For values close together about so often; never beyond the bound more often than 5 %, also of odd data."""

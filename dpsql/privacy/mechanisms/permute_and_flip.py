@@ -38,6 +38,10 @@ rows may lie in the very cell that was chosen. How many of these count as below 
 them, with the same scores, for SPLIT of the level's epsilon: of E rows in the cell, the part j are floor(E j / SPLITS).
 One row more in the cell is one more on one side alone (with weights, what it adds to the two sides is its weight), so
 from level to level two neighbouring databases still differ by no more than one unit's rows, in all ranges together.
+
+**Two quantiles** need two levels either way, and are chosen among all rows each, for half of epsilon: nothing is spent
+on sharing rows, and neither has the other's error. Their losses add up. They are put in order afterwards, which looks
+at nothing but what was chosen.
 """
 
 from __future__ import annotations
@@ -133,8 +137,10 @@ class Quantiles:
 
     @property
     def loss(self) -> Fraction:
-        """The privacy loss, from the scales that choices are made with: the largest sum along a way down."""
-        return self._loss(_tree(self.fractions, self.epsilon))
+        """The privacy loss, from the scales that choices are made with: of each recursion the largest sum along a way
+        down.
+        """
+        return sum(map(self._loss, _roots(self.fractions, self.epsilon)), Fraction(0))
 
     def _loss(self, node: _Node | None) -> Fraction:
         if node is None:
@@ -148,7 +154,7 @@ class Quantiles:
     @property
     def scales(self) -> tuple[Fraction, ...]:
         """Of each choice that is made in a group: 2 D / its epsilon."""
-        return tuple(s for n in _nodes(_tree(self.fractions, self.epsilon)) for s in self._scales(n))
+        return tuple(s for r in _roots(self.fractions, self.epsilon) for n in _nodes(r) for s in self._scales(n))
 
     def _scales(self, node: _Node) -> Iterator[Fraction]:
         yield self._scale(node.fraction, node.epsilon)
@@ -180,6 +186,10 @@ class Quantiles:
         A choice among m candidates misses the best by no more than scale ln(m / alpha) but for the probability alpha:
         where a wide gap lies beside many rows of one value, each of its cells may be chosen instead.
         """
+        roots = _roots(self.fractions, self.epsilon)
+        if len(roots) > 1:  # after they are put in order each is as near as the farther one was, or nearer
+            apart = max(float(self._scale(r.fraction, r.epsilon) / r.fraction.denominator) for r in roots)
+            return apart * math.log(cells * len(roots) / (1 - float(level)))
         lower = upper = own = 0.0
         miss = (1 - float(level)) / (2 * len(self.fractions).bit_length() - 1)  # of each choice on the way
         for node in self._way(fraction):
@@ -194,7 +204,8 @@ class Quantiles:
 
     def _way(self, fraction: Fraction) -> Iterator[_Node]:
         """The choices from the first one to that of a fraction."""
-        node: _Node | None = _tree(self.fractions, self.epsilon)
+        roots = _roots(self.fractions, self.epsilon)
+        node: _Node | None = next((root for root in roots if root.of == fraction), roots[0])
         while node is not None:
             yield node
             if fraction == node.of:
@@ -204,7 +215,7 @@ class Quantiles:
     def choose(self, counts: Counts, noise: NoiseSource) -> tuple[int, ...]:
         """The cell of each quantile, in order, from the number of rows in each cell of one group."""
         found: dict[Fraction, int] = {}
-        open_: list[tuple[_Node, int, Counts]] = [(_tree(self.fractions, self.epsilon), 0, counts)]
+        open_: list[tuple[_Node, int, Counts]] = [(root, 0, counts) for root in _roots(self.fractions, self.epsilon)]
         while open_:
             node, first, within = open_.pop()
             within = _wide(within, node.fraction.denominator)
@@ -222,7 +233,7 @@ class Quantiles:
             if node.above is not None:
                 rest = int(within[chosen]) - lower
                 open_.append((node.above, first + chosen, _ending(within[chosen:], 0, rest)))
-        return tuple(found[fraction] for fraction in self.fractions)
+        return tuple(sorted(found.values()))
 
     def _split(self, below: int, equal: int, total: int, node: _Node, noise: NoiseSource) -> int:
         """How many of a chosen cell's rows count as below its quantile."""
@@ -297,6 +308,14 @@ def _tree(
         _tree(lower, left, start, of) if lower else None,
         _tree(upper, left, of, end) if upper else None,
     )
+
+
+@lru_cache(maxsize=256)
+def _roots(fractions: tuple[Fraction, ...], epsilon: Fraction) -> tuple[_Node, ...]:
+    """The first choices, each among all rows: of one recursion, but for two quantiles, which are chosen apart."""
+    if len(fractions) == 2:
+        return tuple(_tree((fraction,), epsilon / 2) for fraction in fractions)
+    return (_tree(fractions, epsilon),)
 
 
 def _nodes(node: _Node) -> Iterator[_Node]:
