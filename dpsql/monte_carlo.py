@@ -30,6 +30,7 @@ from sqlglot import exp
 from dpsql.aggregates.aggregate import Basis, Ends, Integers
 from dpsql.aggregates.numbers import weighted
 from dpsql.columns import Column, Released, cells_of, keys, numbers
+from dpsql.errors import EngineError
 from dpsql.plan import NumberPlan, ReleasePlan
 from dpsql.postprocess import Scratch
 from dpsql.privacy.fixed_draws import fixed_draws, fixed_selection_draws
@@ -44,7 +45,8 @@ BEYOND = 10
 """So many of the draws lie beyond each end: at high levels more are made."""
 MAX_RESULTS = 4_000_000
 """Rows times draws."""
-AT_ONCE = 2**18
+AT_ONCE = 2**20
+"""Values at a time, of numbers and of results: 8 MB, a few times over."""
 _LEAST = 5e-324
 """The least double above 0."""
 
@@ -70,19 +72,18 @@ def drawn_ends(
     count = draws_of(len(rows), level)
     if not count:
         return [(np.full(len(rows), np.nan),) * 2 for _ in trees]
-    sql = _query(tuple(trees))
     wanted = sorted({number for tree in trees for number in numbers_in(tree)})
     noise = _draws(plan, count)
     labels = keys(noisy, plan)
     low, high = (np.empty((len(trees), len(rows))) for _ in range(2))
-    step = max(1, AT_ONCE // count)
+    step = max(1, AT_ONCE // (count * (len(trees) + len(wanted))))
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         table = {name: np.repeat(label[part], count) for name, label in labels.items()}
         drawn = numbers(_without(noisy, noise, part), plan, wanted)
-        every = _results(sql, {**table, **_signed(drawn, plan)})
+        every = _results(trees, {**table, **_signed(drawn, plan)})
         if any(np.isnan(results).any() for results in every):
-            possible = _results(sql, {**table, **_possible(drawn, plan)})
+            possible = _results(trees, {**table, **_possible(drawn, plan)})
             every = [np.where(np.isnan(a), b, a) for a, b in zip(every, possible, strict=True)]
         for index, results in enumerate(every):
             found = results.reshape(len(part), count)
@@ -106,8 +107,17 @@ def with_drawn(found: Released, noisy: NoisyRows, plan: ReleasePlan) -> Released
     return Released(columns) if levels else found
 
 
-def _results(sql: str, table: dict[str, Column]) -> list[Column]:
-    return _engine().doubles(sql, {release_name(0): Released(table)})
+def _results(trees: Sequence[exp.Expr], table: dict[str, Column]) -> list[Column]:
+    """Of each expression in each row. One that fails in some row, as what is beyond BIGINT does, is NaN in all: the
+    numbers themselves, which are paid for, may be well within.
+    """
+    released = {release_name(0): Released(table)}
+    try:
+        return _engine().doubles(_query(trees), released)
+    except EngineError:
+        if len(trees) == 1:
+            return [np.full(len(next(iter(table.values()))), np.nan)]
+        return [column for tree in trees for column in _results([tree], table)]
 
 
 def _signed(drawn: Mapping[str, Column], plan: ReleasePlan) -> dict[str, Column]:
@@ -171,7 +181,7 @@ def _without(noisy: NoisyRows, noise: Sequence[dict[str, Integers]], rows: Integ
     return replace(noisy, sums=tuple(sums))
 
 
-def _query(trees: tuple[exp.Expr, ...]) -> str:
+def _query(trees: Sequence[exp.Expr]) -> str:
     """The expressions over one release's columns, as numbers: what can't be one is NULL."""
     items = [exp.TryCast(this=exp.Paren(this=tree.copy()), to=exp.DataType.build("DOUBLE")) for tree in trees]
     select = exp.Select(expressions=[exp.alias_(item, f"e{i}", quoted=True) for i, item in enumerate(items)])

@@ -6,7 +6,7 @@ The plan is a function of SQL, policy and ε alone (PROOFS: nothing in it may de
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, product, starmap
@@ -659,22 +659,34 @@ def _on_one_scale(plans: Sequence[BasisPlan]) -> list[BasisPlan]:
     grids = [_grids(plan) for plan in plans]
     fitted = [_with_grid(plan, next(grid)) for plan, grid in zip(plans, grids, strict=True)]
     one = plans[0]
+
+    def fits(unit: int) -> bool:
+        return one.mechanism.fits(unit * one.bound.total / one.epsilon, one.sums)
+
+    own = [[part.primitive.unit for part in plan.parts] for plan in fitted]
     while True:
-        units = [max(part.primitive.unit for part in plan.parts) for plan in fitted]
-        every = [part.primitive.unit for plan in fitted for part in plan.parts]
-        unit = max(units) * _multiple(every, STEPS_OF_CUBE * one.epsilon / (max(units) * one.bound.total))
-        if one.mechanism.fits(unit * one.bound.total / one.epsilon, one.sums):
-            return [replace(plan, parts=tuple(part.on_unit(unit) for part in plan.parts)) for plan in fitted]
+        units = list(map(max, own))
+        least = max(1, math.ceil(STEPS_OF_CUBE * one.epsilon / (max(units) * one.bound.total)))
+        if fits(max(units) * least):  # else no larger multiple does, and none is looked for
+            unit = max(units) * _multiple({unit for each in own for unit in each}, least)
+            if fits(unit):
+                return [replace(plan, parts=tuple(part.on_unit(unit) for part in plan.parts)) for plan in fitted]
         widest = units.index(max(units))
         coarser = next(grids[widest], None)
         if coarser is None:
             raise _too_small(one)
         fitted[widest] = _with_grid(fitted[widest], coarser)
+        own[widest] = [part.primitive.unit for part in fitted[widest].parts]
 
 
-def _multiple(units: Sequence[int], least: Fraction) -> int:
-    """The smallest whole number, at least `least`, by which the largest unit is nearly a multiple of each."""
-    largest, k = max(units), max(1, math.ceil(least))
-    while any(largest * k % unit > FINEST_UNEVEN * largest * k for unit in units):
+def _multiple(units: Collection[int], least: int) -> int:
+    """The smallest whole number, at least `least`, by which the largest unit is nearly a multiple of each.
+
+    What is so small that any multiple is good enough needn't be looked at; at the latest that is so of all.
+    """
+    largest, k = max(units), least
+    few, many = FINEST_UNEVEN.as_integer_ratio()
+    coarse = [unit for unit in units if unit * many > few * largest * k]
+    while any(largest * k % unit * many > few * largest * k for unit in coarse):
         k += 1
     return k

@@ -269,6 +269,22 @@ def test_what_is_divided_by_a_mean_that_may_be_0_is_open_on_its_side(value: str,
     assert 0 in (low, high)
 
 
+def test_a_number_is_shown_where_draws_of_it_are_too_large() -> None:
+    """What is charged is answered: 400 times this is a BIGINT, 403 times isn't."""
+    one = made(noise=ZeroNoise())
+    result = one.ask("SELECT COUNT(*) * 22900000000000000 AS large, COUNT(*) / 2 AS half FROM people")
+    assert result.rows == [(400 * 22_900_000_000_000_000, 200.0)]
+    large, half = (column.half_widths for column in result.columns)
+    assert large == (None,) and half == (1.5,)
+
+
+def test_a_cte_that_reads_an_outer_one_of_its_name_has_its_intervals(laplace: Bench) -> None:
+    below = "WITH c AS (SELECT city, COUNT(*) AS n FROM people GROUP BY city)"
+    (plain,) = laplace.ask(f"{below} SELECT n * 2 AS m FROM c").columns
+    (named,) = laplace.ask(f"{below} SELECT m FROM (WITH c AS (SELECT n * 2 AS m FROM c) SELECT m FROM c) AS d").columns
+    assert named.half_widths == plain.half_widths != (None, None)
+
+
 def test_keys_that_are_selected_have_intervals_too() -> None:
     one = made()
     answer = one.ask(

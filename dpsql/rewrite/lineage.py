@@ -199,7 +199,8 @@ def _own_source(select: exp.Select) -> exp.Select:
     table = select.args["from_"].this
     cte, root = _definition(table), select.root()
     if cte is not None:
-        read = sum(1 for one in root.find_all(exp.Table) if one.name.lower() == cte.alias.lower())
+        named = (one for one in root.find_all(exp.Table) if one.name.lower() == cte.alias.lower())
+        read = sum(1 for one in named if _definition(one) is cte)
         if read > 1:
             _give_twin(table, cte, sum(1 for _ in root.find_all(exp.CTE)))
     below = _below(select)
@@ -213,7 +214,8 @@ def _give_twin(table: exp.Table, cte: exp.CTE, number: int) -> None:
     twin, name = cte.copy(), exp.to_identifier(f"{RESERVED}_cte_{number}", quoted=True)
     twin.args["alias"].set("this", name)
     place = next(i for i, one in enumerate(clause.expressions) if one is cte)
-    clause.set("expressions", [*clause.expressions[: place + 1], twin, *clause.expressions[place + 1 :]])
+    # Before it: what the twin reads by names is then what it reads by them.
+    clause.set("expressions", [*clause.expressions[:place], twin, *clause.expressions[place:]])
     if not table.alias:
         columns = table.args["alias"].columns if table.args.get("alias") else None
         table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True), columns=columns))

@@ -283,7 +283,7 @@ PLANTED = (
         "F4", "TRY(…) stands where a cast may fail", "expressions/literals.py",
         "return exp.TryCast(this=node, to=data_type(to))",
         "return exp.Try(this=exp.Cast(this=node, to=data_type(to)))",
-        "test_golden.py::test_golden[compiled: SELECT COUNT(*), COUNT(income) FROM people]",
+        "test_golden.py::test_golden[compiled: SELECT AVG(income) FROM people]",
     ),
     _planted(
         "F5", "a failure after the charge is not counted", "ledger/__init__.py",
