@@ -100,7 +100,11 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(*_: object) -> None:
-        signal.raise_signal(signal.SIGINT)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background process ignores it
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     monkeypatch.setattr(engine.DuckDBTransaction, "fetch", fetch)
 
