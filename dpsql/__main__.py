@@ -7,8 +7,6 @@ import signal
 import sys
 from contextlib import suppress
 
-INTERRUPTED = 130
-
 
 def main() -> int:
     """Run the command of this process's arguments; its exit code."""
@@ -26,11 +24,11 @@ def main() -> int:
     return code
 
 
-def _leave(_number: int, _frame: object) -> None:
+def _leave(number: int, _frame: object) -> None:
     """End at once: nothing is open yet, and an exception in the middle of an import may be swallowed."""
     with suppress(OSError, AttributeError):
         os.write(2, b"interrupted; nothing was charged\n")
-    os._exit(INTERRUPTED)
+    os._exit(128 + number)  # as shells say it
 
 
 def _end(code: int) -> None:

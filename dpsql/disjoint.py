@@ -24,6 +24,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from dpsql.expressions import connector_terms
+from dpsql.expressions.narrowing import unparenthesised
 
 MAX_NODES = 500
 """Of a condition: of larger ones nothing is certain."""
@@ -179,15 +180,9 @@ def _told_apart(subject: _Subject, literals: list[_Literal]) -> bool:
 # ---------------------------------------------------------------------------------------------- from SQL
 
 
-def _bare(node: exp.Expr) -> exp.Expr:
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return node
-
-
 def _condition(node: exp.Expr) -> Condition:
     """A condition, in terms of the conditions and values in it."""
-    node = _bare(node)
+    node = unparenthesised(node)
     text = node.sql("duckdb")
     if isinstance(node, (exp.And, exp.Or)):
         terms = tuple(map(_condition, connector_terms(node, type(node))))
@@ -195,7 +190,7 @@ def _condition(node: exp.Expr) -> Condition:
     if isinstance(node, exp.Not):
         return Condition(text, "not", (_condition(node.this),))
     if isinstance(node, (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ)):
-        truth = _bare(node.expression)
+        truth = unparenthesised(node.expression)
         if isinstance(truth, exp.Boolean):
             return _compared_with(bool(truth.this), node, text)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
@@ -231,7 +226,7 @@ def _comparison(node: exp.Expr, text: str) -> Condition:
     if None in found or len(types) != 1 or (operator in _ORDERED and "VARCHAR" in types):
         return Condition(text)
     (of_all,) = types
-    subject = _Subject(_bare(value).sql("duckdb"), of_all, _null(value))
+    subject = _Subject(unparenthesised(value).sql("duckdb"), of_all, _null(value))
     of_type = tuple(each[1] for each in found if each)
     return Condition(text, value=subject, literals=of_type, compare=_COMPARISONS[operator])
 
@@ -240,7 +235,7 @@ def _null(node: exp.Expr) -> str:
     """A text that two values share only where both are NULL for the same rows: of a column that is clipped or cast,
     which it stays NULL by, that of the column, marked where NaN is NULL too (`dpsql.expressions.literals.clip`).
     """
-    node = _bare(node)
+    node = unparenthesised(node)
     if type(node) is exp.Cast:
         return _null(node.this)
     if type(node) is not exp.Case or node.this is not None:
@@ -272,11 +267,11 @@ def _constant(node: exp.Expr) -> bool:
 
 def _literal(node: exp.Expr) -> tuple[str, _Literal] | None:
     """The type and the value of a literal with its casts, None where that isn't certain."""
-    node = _bare(node)
+    node = unparenthesised(node)
     if isinstance(node, exp.Literal) and node.is_string:
         return "VARCHAR", str(node.this)
     if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
-        return _cast(_bare(node.this), node.to)
+        return _cast(unparenthesised(node.this), node.to)
     number = _number(node)
     if number is None or number.denominator != 1:
         return None
@@ -284,9 +279,9 @@ def _literal(node: exp.Expr) -> tuple[str, _Literal] | None:
 
 
 def _number(node: exp.Expr) -> Fraction | None:
-    node, negative = _bare(node), False
+    node, negative = unparenthesised(node), False
     if isinstance(node, exp.Neg):
-        node, negative = _bare(node.this), True
+        node, negative = unparenthesised(node.this), True
     if not isinstance(node, exp.Literal) or node.is_string or not _NUMBER.fullmatch(node.name):
         return None
     return -Fraction(node.name) if negative else Fraction(node.name)
@@ -295,7 +290,7 @@ def _number(node: exp.Expr) -> Fraction | None:
 def _cast(inner: exp.Expr, to: exp.DataType) -> tuple[str, _Literal] | None:
     if to.is_type(exp.DType.DATE, exp.DType.TIMESTAMP):
         if isinstance(inner, exp.Cast):  # a date as a timestamp
-            of_date = _cast(_bare(inner.this), inner.to)
+            of_date = _cast(unparenthesised(inner.this), inner.to)
             days = of_date[1] if of_date is not None and of_date[0] == "DATE" else None
             return None if not isinstance(days, Fraction) else (to.sql("duckdb"), days)
         return _moment(inner, to)

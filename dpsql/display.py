@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpsql.privacy.loss import DELTA_PLACES, decimal_text
-from dpsql.result import Result, ResultColumn, is_number_type, stored_text
+from dpsql.result import Result, ResultColumn, is_number_type, percent_text, stored_text
 
 _DIGITS = 6
 
@@ -28,8 +28,7 @@ def has_error(column: ResultColumn) -> bool:
 
 def error_note(result: Result) -> str:
     """`± at 95 %`: what the errors in a table mean; "" where it has none."""
-    percent = Fraction(str(result.privacy.level)) * 100
-    return f"± at {float(percent):g} %" if any(map(has_error, result.columns)) else ""
+    return f"± at {percent_text(result.privacy.level)}" if any(map(has_error, result.columns)) else ""
 
 
 def rank_notes(result: Result) -> list[str]:

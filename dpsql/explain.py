@@ -20,7 +20,7 @@ from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import permute_and_flip
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
-from dpsql.result import LEVEL, Rank, moment_text
+from dpsql.result import LEVEL, Rank, moment_text, percent_text
 from dpsql.rows import Rows
 
 SHOWN_KEYS = 8
@@ -404,7 +404,7 @@ def _stored_text(number: dict[str, Any]) -> str:
 
 def _error_text(number: dict[str, Any]) -> str:
     """The half-width of a described number; as formulas in n where it depends on the number of rows; "" if unknown."""
-    at = f"at {float(Fraction(str(number['level'])) * 100):g} %"
+    at = f"at {percent_text(number['level'])}"
     if number["half_width"] is not None:
         return f"±{plain(number['half_width'])} {at}"
     rank = Rank(*(number[key] for key in ("rank_half_width", "rank_half_width_usual", "rows_beyond")))

@@ -79,6 +79,10 @@ class Block:
     choices: tuple[Choice, ...] = ()
     part: tuple[int, int] | None = None
 
+    def moved(self, by: int) -> Block:
+        """The same, where so many blocks stand before."""
+        return self if self.part is None else replace(self, part=(self.part[0] + by, self.part[1]))
+
     @property
     def sums(self) -> int:
         """How many sums get noise: the parts of all bases."""
@@ -222,9 +226,7 @@ def _joined(query: ReleaseQuery, *parts: tuple[Sequence[int], Layout]) -> Layout
     bases = 0
     for indices, layout in parts:
         before = len(blocks)
-        for block in layout.blocks:
-            part = block.part and (block.part[0] + before, block.part[1])
-            blocks.append(replace(block, part=part))
+        blocks += [block.moved(before) for block in layout.blocks]
         sources |= {i: source.moved(bases) for i, source in zip(indices, layout.sources, strict=True)}
         bases += len(layout.bases)
     return Layout(tuple(blocks), tuple(sources[i] for i in range(len(query.calls))), weights_of(query))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from dpsql.display import cells, has_error, is_number, rank_notes
-from dpsql.result import Result
+from dpsql.result import Result, percent_text
 
 SHOWN = 50
 """Rows that are shown; a note tells how many there are."""
@@ -31,7 +31,7 @@ def _notes(result: Result, cost: str) -> Iterable[str]:
         yield f"the first {SHOWN} of {len(result.values):,} rows"
     yield cost
     if any(map(has_error, result.columns)):
-        yield f"each exact number lies within its ± in {result.privacy.level * 100:g} % of all answers"
+        yield f"each exact number lies within its ± in {percent_text(result.privacy.level)} of all answers"
     yield from rank_notes(result)
 
 

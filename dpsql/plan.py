@@ -588,11 +588,10 @@ def _basis_plans(query: ReleaseQuery, layout: Layout, epsilon: Fraction, first: 
     """The bases of a layout, whose blocks are numbered from `first` on and share ε."""
     found: list[BasisPlan] = []
     for index, (block, share) in enumerate(zip(layout.blocks, layout.shares(), strict=True)):
-        part = block.part and (first + block.part[0], block.part[1])
         planned = [
             BasisPlan(
                 basis, measure, grid_of(measure), (), block.bound, share * epsilon,
-                block.mechanism, first + index, block.sums, part,
+                block.mechanism, first + index, block.sums, block.moved(first).part,
             )
             for basis, measure in block.bases
         ]  # fmt: skip

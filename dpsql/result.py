@@ -29,6 +29,11 @@ LEVEL = Fraction(95, 100)
 """Of half-widths, and of intervals that name none."""
 
 
+def percent_text(level: float | Fraction) -> str:
+    """`99.9 %`: a level as people read it."""
+    return f"{float(Fraction(str(level)) * 100):g} %"
+
+
 @dataclass(frozen=True, slots=True)
 class Privacy:
     """What an answer cost: ε asked for, ε and δ charged, and the ε left for this analyst (None: no limit).
@@ -171,10 +176,9 @@ class Rank:
         if self.half_width is None or self.usual is None:
             beyond = _rows(self.beyond or 0.0)
             return "about 1 row lies beyond" if beyond == "1" else f"about {beyond} rows lie beyond"
-        percent = float(Fraction(str(level)) * 100)
         most, usual = _rows(self.half_width), _rows(self.usual)
         rows = "row" if most == "1" else "rows"
-        return f"within {most} {rows} of its rank at {percent:g} %, about {usual} among close values"
+        return f"within {most} {rows} of its rank at {percent_text(level)}, about {usual} among close values"
 
 
 def largest(ranks: Iterable[Rank | None]) -> Rank | None:

@@ -70,7 +70,7 @@ from dpsql.rewrite.intervals import (
     with_error_columns,
     with_rows,
 )
-from dpsql.rewrite.lineage import lineage
+from dpsql.rewrite.lineage import Lineage, lineage
 from dpsql.rewrite.outer import plain_columns, render, total, without_clock
 from dpsql.rows import Catalogue
 
@@ -449,8 +449,10 @@ class Session:
         for constant in plan.constants:
             if constant.guessed:
                 _check_number(bind(render(total(_written(constant.tree)))))
-        columns = _columns(plan, outer, _visible(outer, errors), level)
-        errors = None if errors is None else with_ends(plan, errors, level)
+        found = lineage(plan.outer)
+        columns = _columns(plan, outer, found, _visible(outer, errors), level)
+        if errors is not None and found is not None:
+            errors = with_ends(plan, errors, found, level)
         return Compiled(plan, inner, asked, outer, constants, columns, errors, statement.explain, level)
 
     def _catalogue(self) -> Catalogue:
@@ -744,14 +746,15 @@ def _level(asked: object) -> Fraction:
     return LEVEL if asked is None else parse_level(asked)
 
 
-def _columns(plan: Plan, outer: Outer, visible: int, level: Fraction) -> tuple[ResultColumn, ...]:
+def _columns(
+    plan: Plan, outer: Outer, found: Lineage | None, visible: int, level: Fraction
+) -> tuple[ResultColumn, ...]:
     widths: dict[int, float] = {}
     ranks: dict[int, Rank | None] = {}
     noisy: dict[int, bool] = {}
     levels: dict[int, float] = {}
     ends: set[int] = set()
     written: dict[int, str] = {}
-    found = lineage(plan.outer)
     if found is not None:
         noisy = {i: column.noisy for i, column in enumerate(found.columns)}
         ends = {i for i, column in enumerate(found.columns) if column.tree is not None and reads_ends(column.tree)}

@@ -60,7 +60,8 @@ MAX_LATERAL_DEPTH = 40
 """Levels that earlier aliases may add to the tree, one within the other."""
 
 
-def _is_interval(node: exp.Expr) -> TypeGuard[exp.Anonymous]:
+def is_interval(node: exp.Expr) -> TypeGuard[exp.Anonymous]:
+    """Whether it is a call of DP_INTERVAL_LOW or DP_INTERVAL_HIGH."""
     return isinstance(node, exp.Anonymous) and node.name.lower() in INTERVAL_ENDS
 
 
@@ -400,7 +401,7 @@ class ReleaseBuilder:
             return key
         if aggregates.is_aggregate(node):
             return self._call_column(node)
-        if _is_interval(node):
+        if is_interval(node):
             return self._interval_column(node)
         if isinstance(node, exp.Window):
             return self._window(node, again)
@@ -533,7 +534,7 @@ class ReleaseBuilder:
     def _with_interval(self, name: str) -> str:
         """This SELECT with a count that has an interval, in the place of what has none."""
         example = self.node.copy()
-        kept = [item for item in example.expressions if not any(map(_is_interval, item.walk()))]
+        kept = [item for item in example.expressions if not any(map(is_interval, item.walk()))]
         count = exp.alias_(exp.Count(this=exp.Star()), "n")
         example.set("expressions", [*kept, count, func(name, exp.column("n"))])
         return show(example, 300)

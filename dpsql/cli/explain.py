@@ -18,7 +18,7 @@ from dpsql.ledger import Remaining
 from dpsql.policy import load
 from dpsql.privacy.interval import parse_level
 from dpsql.privacy.loss import PrivacyLoss, decimal_text, parse_epsilon
-from dpsql.result import LEVEL
+from dpsql.result import LEVEL, percent_text
 from dpsql.session import Session, open_session
 from dpsql.table import Head, Style, table
 
@@ -131,7 +131,7 @@ def _table(choices: list[Choice], level: Fraction, style: Style) -> str:
         Head("ε", True),
         Head("number"),
         Head("scale", True),
-        Head(f"± {float(level * 100):g} %", True),
+        Head(f"± {percent_text(level)}", True),
         Head("queries left", True),
     ]
     return table(heads, [_row(choice) for choice in choices], style)

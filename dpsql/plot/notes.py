@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dpsql.display import charged_text, has_error, rank_notes
 from dpsql.plot.roles import Number, Roles
-from dpsql.result import Result, ResultColumn
+from dpsql.result import Result, ResultColumn, percent_text
 
 
 def cost_note(result: Result) -> str:
@@ -22,13 +22,13 @@ def notes(result: Result, roles: Roles) -> Iterator[str]:
     drawn = [number for number in roles.numbers if number not in ends and has_error(columns[number.index])]
     if drawn or privacy.level in ends.values():
         yield (
-            f"Intervals hold the exact number in {privacy.level * 100:g} % of all answers; "
+            f"Intervals hold the exact number in {percent_text(privacy.level)} of all answers; "
             "they cover the noise, not what bounds clip."
         )
     for number, level in ends.items():
         if number.low is not None and number.high is not None:
             low, high = columns[number.low].name, columns[number.high].name
-            of_level = "" if level in (None, privacy.level) else f", which holds it in {level * 100:g} %"
+            of_level = "" if level in (None, privacy.level) else f", which holds it in {percent_text(level)}"
             yield f"The interval of {columns[number.index].name} is that from {low} to {high}{of_level}."
     for note in rank_notes(result):
         yield f"{note}."

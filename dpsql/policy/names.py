@@ -22,7 +22,7 @@ _PERSONS = (
     "patient|person|people|user|customer|cust|client|member|employee|worker|student|pupil|subscriber|citizen|resident|"
     "household|account|visitor|voter|donor|tenant|passenger|driver|participant|respondent|individual"
 )
-_ALONE = re.compile(rf"(?:{_PERSONS}|pid|uid|hhid|serialno)(?:_id)?$")
+_ALONE = re.compile(rf"(?:{_PERSONS}|pid|uid|hhid|serial_?no)(?:_id)?$")
 """Names that say whose a row is as they are: `patient`, `hhid`."""
 _NUMBERED = re.compile(rf"(?:^|_)(?:{_PERSONS})_?(?:id|key|no|nr|num|number|code|uuid|guid)$")
 
@@ -53,7 +53,6 @@ def names_person(name: str) -> bool:
         not _ONE_OF_EACH.isdisjoint(found)
         or _is_number_of_person(name)
         or _ALONE.fullmatch("_".join(found)) is not None
-        or "".join(found) == "serialno"
     )
 
 

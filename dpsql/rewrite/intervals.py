@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from dpsql.analyze.aggregation import INTERVAL_ENDS, interval_level
+from dpsql.analyze.aggregation import INTERVAL_ENDS, interval_level, is_interval
 from dpsql.expressions import refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.plan import Plan, check_intervals
@@ -59,10 +59,8 @@ def errors_of(plan: Plan) -> Errors | None:
     return Errors(found.release, tuple(numbers), tuple(expressions)) if numbers or expressions else None
 
 
-def with_ends(plan: Plan, errors: Errors, level: Fraction) -> Errors:
+def with_ends(plan: Plan, errors: Errors, found: Lineage, level: Fraction) -> Errors:
     """The errors with the columns that are the ends of intervals at that level: those need not be worked out again."""
-    found = lineage(plan.outer)
-    assert found is not None
     intervals = plan.releases[errors.release].query.intervals
     places = {tree.name: position for position, tree in _trees(found) if isinstance(tree, exp.Column)}
     asked = {p: interval_names(intervals.index((t, level))) for p, t in errors.expressions if (t, level) in intervals}
@@ -132,7 +130,7 @@ def with_asked_intervals(plan: Plan, level: Fraction) -> Plan:
 
 
 def _calls(tree: exp.Expr) -> Iterator[exp.Anonymous]:
-    return (node for node in tree.find_all(exp.Anonymous) if node.name.lower() in INTERVAL_ENDS)
+    return (node for node in tree.find_all(exp.Anonymous) if is_interval(node))
 
 
 def _argument(node: exp.Anonymous) -> exp.Expr:

@@ -11,7 +11,7 @@ from dpsql.explain import plain
 from dpsql.ledger import Remaining
 from dpsql.policy import Budget, Limit
 from dpsql.privacy.loss import decimal_text
-from dpsql.result import Result, ResultColumn
+from dpsql.result import Result, ResultColumn, percent_text
 
 _PERIODS = {"day": " today", "week": " this week", "month": " this month", None: ""}
 MOST_NUMBERS = 8
@@ -27,7 +27,7 @@ def notice(result: Result, budget: Budget) -> str | None:
         return None
     cost = charged_text(privacy.epsilon_charged, privacy.delta_charged, privacy.stored)
     exact = _half_widths(result)
-    level = f"± at {float(Fraction(str(privacy.level)) * 100):g} %: {exact}" if exact else ""
+    level = f"± at {percent_text(privacy.level)}: {exact}" if exact else ""
     charged = f"{cost}, {left(privacy.analyst, privacy.epsilon_left, budget)}"
     return "; ".join(filter(None, (charged, level, *rank_notes(result)[:MOST_NUMBERS], unknown_note(result))))
 

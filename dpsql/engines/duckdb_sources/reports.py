@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import duckdb
@@ -10,6 +10,7 @@ import duckdb
 from dpsql.engines import TableReport, declared
 from dpsql.engines.duckdb_sources import csv_files
 from dpsql.engines.duckdb_sources.driver import quietly
+from dpsql.engines.duckdb_sources.uniqueness import repeated
 from dpsql.policy import Key, Policy, Table, Unit
 
 
@@ -33,8 +34,8 @@ def report(
     if (sizes := _rows_of_units(policy, table, relation_of)) is not None and isinstance(table.unit, Unit):
         count = f"SELECT COUNT(*), COUNT(*) FILTER (WHERE n > {table.unit.max_rows}) FROM ({sizes})"
         units, beyond = quietly(lambda: cursor.execute(count).fetchall()[0])
-    unique = {} if table.public else {", ".join(sorted(key)): _repeated(relation, sorted(key)) for key in table.unique}
-    repeated = quietly(lambda: {key: cursor.execute(sql).fetchall()[0][0] for key, sql in unique.items()})
+    unique = {} if table.public else {", ".join(sorted(key)): repeated(relation, key) for key in table.unique}
+    times = quietly(lambda: [cursor.execute(f"SELECT COUNT(*) FROM ({r})").fetchall()[0][0] for r in unique.values()])
     is_csv = table.source.kind == "csv"
     cells = csv_files.cells(policy, table) if is_csv else csv_files.Cells({}, {}, 0)
     return TableReport(
@@ -45,18 +46,10 @@ def report(
         misfits=MappingProxyType(cells.misfits),
         unfit=MappingProxyType(cells.unfit),
         unreadable=cells.unreadable,
-        repeated=_some(list(repeated), list(repeated.values())),
+        repeated=_some(list(unique), times),
         units=int(units),
         beyond=int(beyond),
     )
-
-
-def _repeated(relation: str, key: Sequence[str]) -> str:
-    """SQL: how many values of a key stand in several rows."""
-    columns = [declared.quoted(name) for name in key]
-    known = " AND ".join(f"{column} IS NOT NULL" for column in columns)
-    rows = f"SELECT 1 FROM {relation} WHERE {known} GROUP BY {', '.join(columns)} HAVING COUNT(*) > 1"
-    return f"SELECT COUNT(*) FROM ({rows})"
 
 
 def _rows_of_units(policy: Policy, table: Table, relation_of: Callable[[Table], str]) -> str | None:
