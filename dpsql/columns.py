@@ -62,10 +62,12 @@ def ends(noisy: NoisyRows, plan: ReleasePlan, number: int, level: Fraction) -> E
     return _ends(plan.numbers[number], plan, _in_rows(noisy, plan), level)
 
 
-def numbers(noisy: NoisyRows, plan: ReleasePlan, wanted: Sequence[int]) -> dict[str, Column]:
-    """Some numbers of a release, by name, negative counts as they are."""
+def numbers(noisy: NoisyRows, plan: ReleasePlan, wanted: Sequence[int], *, whole: bool = True) -> dict[str, Column]:
+    """Some numbers of a release, by name, negative counts as they are; where they come from weighted rows and aren't to
+    be `whole`, also counts are not rounded.
+    """
     sums = _in_rows(noisy, plan)
-    return {number_name(index): _combined(plan.numbers[index], plan, sums) for index in wanted}
+    return {number_name(index): _combined(plan.numbers[index], plan, sums, whole=whole) for index in wanted}
 
 
 def keys(noisy: NoisyRows, plan: ReleasePlan) -> dict[str, Column]:
@@ -74,30 +76,32 @@ def keys(noisy: NoisyRows, plan: ReleasePlan) -> dict[str, Column]:
 
 
 def _in_rows(noisy: NoisyRows, plan: ReleasePlan) -> list[Noisy]:
-    """The noisy sums of each basis in its steps, of rows that count in full.
+    """The noisy sums of each basis in the steps of its noisy grid, of rows that count in full.
 
     Those of weighted rows, and of those with finer noise, are rounded to that. What was chosen stays as it is.
     """
-    return [
-        {part.name: narrowest(_in_full(parts[part.name], basis.bound.steps * part.fine)) for part in basis.parts}
-        if basis.candidates is None
-        else parts
-        for basis, parts in zip(plan.bases, noisy.sums, strict=True)
-    ]
+    found: list[Noisy] = []
+    for basis, parts in zip(plan.bases, noisy.sums, strict=True):
+        steps = Fraction(basis.bound.steps, basis.noisy_grid.fine)
+        full = {part.name: narrowest(_in_full(parts[part.name], steps * part.fine)) for part in basis.parts}
+        found.append(full if basis.candidates is None else parts)
+    return found
 
 
-def _combined(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Column:
-    return number.way.combine(_parts(number, plan, sums), plan.bases[number.basis].grid)
+def _combined(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy], *, whole: bool = True) -> Column:
+    basis = plan.bases[number.basis]
+    grid = replace(basis.noisy_grid, whole=whole or not basis.bound.weighted)
+    return number.way.combine(_parts(number, plan, sums), grid)
 
 
 def _answer(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Column:
     if number.way.answer is None:
         return _combined(number, plan, sums)
-    return number.way.answer(_parts(number, plan, sums), plan.law(number), plan.bases[number.basis].grid)
+    return number.way.answer(_parts(number, plan, sums), plan.law(number), plan.bases[number.basis].noisy_grid)
 
 
 def _ends(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy], level: Fraction) -> Ends:
-    grid = plan.bases[number.basis].grid
+    grid = plan.bases[number.basis].noisy_grid
     return number.way.ends(_parts(number, plan, sums), plan.law(number), grid, float(level))
 
 
@@ -108,7 +112,7 @@ def _parts(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Nois
         return {name: chosen for basis in (number.basis, *number.ends) for name, chosen in sums[basis].items()}
     if not number.counts:
         return own
-    first, *others = (shared_count(sums[basis], plan.bases[basis].grid) for basis in number.counts)
+    first, *others = (shared_count(sums[basis], plan.bases[basis].noisy_grid) for basis in number.counts)
     return {**own, "count": reduce(lambda x, y: weighted(1, x, 1, y), others, first)}
 
 

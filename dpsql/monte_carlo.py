@@ -80,11 +80,7 @@ def drawn_ends(
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         table = {name: np.repeat(label[part], count) for name, label in labels.items()}
-        drawn = numbers(_without(noisy, noise, part), plan, wanted)
-        every = _results(trees, {**table, **_signed(drawn, plan)})
-        if any(np.isnan(results).any() for results in every):
-            possible = _results(trees, {**table, **_possible(drawn, plan)})
-            every = [np.where(np.isnan(a), b, a) for a, b in zip(every, possible, strict=True)]
+        every = _of_draws(trees, table, _without(noisy, noise, part), plan, wanted)
         for index, results in enumerate(every):
             found = results.reshape(len(part), count)
             low[index, start : start + step], high[index, start : start + step] = _percentiles(found, level)
@@ -105,6 +101,26 @@ def with_drawn(found: Released, noisy: NoisyRows, plan: ReleasePlan) -> Released
             known = (np.ma.masked_invalid(end) if np.isnan(end).any() else end for end in ends)
             columns |= dict(zip(interval_names(index), known, strict=True))
     return Released(columns) if levels else found
+
+
+def _of_draws(
+    trees: Sequence[exp.Expr], keys: dict[str, Column], drawn: NoisyRows, plan: ReleasePlan, wanted: Sequence[int]
+) -> list[Column]:
+    """Of each expression in each row of drawn sums, NaN where it has no value even for the nearest that can be.
+
+    Counts of weighted rows are fractions, and not rounded, but where an expression takes whole numbers alone.
+    """
+    weighted_rows = any(basis.bound.weighted for basis in plan.bases)
+    every: list[Column] = []
+    for whole in (False, True) if weighted_rows else (True,):
+        found = numbers(drawn, plan, wanted, whole=whole)
+        for form in (_signed, _possible):
+            if not every or any(np.isnan(results).any() for results in every):
+                others = _results(trees, {**keys, **form(found, plan)})
+                every = [np.where(np.isnan(a), b, a) for a, b in zip(every or others, others, strict=True)]
+        if not any(np.isnan(results).all() for results in every):
+            break
+    return every
 
 
 def _results(trees: Sequence[exp.Expr], table: dict[str, Column]) -> list[Column]:

@@ -13,7 +13,7 @@ from itertools import combinations, product, starmap
 
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import NO_GRID, SQUARED, Basis, Grid, Law, Way
+from dpsql.aggregates.aggregate import NO_GRID, SQUARED, Basis, Grid, Law, Way, finer
 from dpsql.aggregates.choice import EVEN_CELLS, FEW_CELLS, TEMPORAL, Candidates, ladder
 from dpsql.aggregates.count import UNIT_WAY
 from dpsql.disjoint import disjoint, understood
@@ -92,6 +92,13 @@ class BasisPlan:
     def row_scale(self) -> Fraction:
         """The noise of a part with unit 1 in rows that count in full: what errors are worked out from."""
         return self.bound.rows / self.epsilon
+
+    @property
+    def noisy_grid(self) -> Grid:
+        """The grid, with the steps in which noisy sums are counted once their noise is in them."""
+        if not self.bound.weighted or not self.parts:
+            return self.grid
+        return replace(self.grid, fine=finer(min(part.unit for part in self.basis.parts(self.grid))))
 
     @property
     def reading(self) -> tuple[str, ...]:
@@ -195,7 +202,7 @@ class ReleasePlan:
         basis = self.bases[number.basis]
         counted = zip(number.counts, number.count_terms, strict=True)
         scales = tuple(self.bases[index].row_scale for index, terms in counted for _ in range(terms))
-        return Law(basis.mechanism, basis.row_scale, basis.sums, scales)
+        return Law(basis.mechanism, basis.row_scale, basis.sums, scales, basis.bound.weighted)
 
     def rank_of(self, number: NumberPlan, level: Fraction | float) -> Rank | None:
         """What is known of the rank of a value that was chosen, in rows that count in full; None of other numbers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -13,17 +14,21 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from dpsql import aggregates
+from dpsql import aggregates, columns
 from dpsql.aggregates.aggregate import CENTRED, Basis, Grid, Integers, Law, Way
+from dpsql.aggregates.numbers import whole_half_width
 from dpsql.audit.replay import RecordingNoise, record
 from dpsql.errors import Error, InvalidParameter
 from dpsql.expressions.compiler import Typed
+from dpsql.monte_carlo import drawn_ends
 from dpsql.policy import ColumnType, Kind
 from dpsql.privacy.mechanisms import cube, laplace
 from dpsql.privacy.noise import SystemNoise
+from dpsql.rewrite.intervals import errors_of
 from dpsql.valueset import Interval, ValueSet
 from tests import grammar
 from tests.harness import Bench, ZeroNoise, bench, make_policy
+from tests.releases import exact_release, exact_value, many_releases
 from tests.seeded import SeededBytes
 
 CENSUS = Path(__file__).parents[1] / "dpsql" / "demo" / "PUMS.csv"
@@ -346,3 +351,90 @@ def test_intervals_of_variances_lie_as_those_of_the_values_turned_around() -> No
     turned = {"low": noisy["high"], "middle": noisy["middle"], "high": noisy["low"]}
     for ends in zip(way.ends(noisy, law, grid, 0.95), way.ends(turned, law, grid, 0.95), strict=True):
         np.testing.assert_allclose(*ends, atol=1e-6)
+
+
+# ---------------------------------------------------------------------------------------------- weighted rows
+
+
+@pytest.mark.parametrize("scale", ["0.02", "0.3", "0.7", "1", "2", "40"])
+def test_a_rounded_number_of_weighted_rows_is_held_whatever_its_fraction(scale: str) -> None:
+    """By the law of the noise; with 1 less it wouldn't be, for the worst fraction."""
+    law, b = Law(laplace.MECHANISM, Fraction(scale), weighted=True), float(scale)
+    width = whole_half_width(law.half_width([1.0], 0.95), law)
+    fractions = [0.0, 1e-9, 0.1, 0.5, 0.9, 1 - 1e-9]
+    covered = [_share_held(fraction, width, b) for fraction in fractions]
+    assert min(covered) >= 0.95
+    assert min(_share_held(fraction, width - 1, b) for fraction in fractions) < 0.95
+    if b >= 2:
+        assert max(covered) < 0.98
+
+
+def _share_held(fraction: float, width: float, scale: float) -> float:
+    """How often the nearest whole number to fraction + Laplace noise is within `width` of the fraction."""
+    low, high = math.ceil(fraction - width) - 0.5 - fraction, math.floor(fraction + width) + 0.5 - fraction
+    if low >= high:
+        return 0.0
+    tails = [0.5 * math.exp(-abs(end) / scale) for end in (low, high)]
+    below, above = (tail if sign else 1 - tail for tail, sign in zip(tails, (low <= 0, high >= 0), strict=True))
+    return 1 - below - above
+
+
+VISITS = """
+  visits:
+    source: t.parquet
+    unit: {column: person, max_rows: 2}
+    columns:
+      person: {type: integer}
+      cost: {type: double, bounds: [-10, 90]}
+      days: {type: integer, bounds: [0, 3], nullable: true}
+      sick: {type: integer, bounds: [0, 1]}
+"""
+VISIT_TYPES = {"visits": {"person": "BIGINT", "cost": "DOUBLE", "days": "BIGINT", "sick": "BIGINT"}}
+OF_VISITS = [
+    "COUNT(*)", "COUNT(days)", "SUM(sick)", "SUM(days)", "SUM(cost)", "AVG(cost)", "AVG(days)", "VARIANCE(cost)",
+    "COUNT(*), AVG(cost), AVG(days)", "2 * COUNT(*)", "SUM(days) / COUNT(*)",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["laplace", "auto"])
+def visits(request: pytest.FixtureRequest) -> Bench:
+    """Forty people with one visit to five, of which two count in full."""
+    made = bench(make_policy(VISITS, privacy=f", mechanism: {request.param}"), VISIT_TYPES, ZeroNoise())
+    every = [(p, i) for p in range(40) for i in range(1 + p % 5)]
+    made.engine.set_rows("visits", [
+        (str(p), str(7 * p % 90 - 10 + i), "NULL" if (p + i) % 4 == 0 else str(p * i % 4), str((p + i) % 2))
+        for p, i in every
+    ])  # fmt: skip
+    return made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", ["0.6", "3", "40"])
+@pytest.mark.parametrize("items", OF_VISITS)
+def test_numbers_of_weighted_rows_are_covered_as_promised(items: str, epsilon: str, visits: Bench) -> None:
+    """The exact number is one of fractions; whole numbers are held more often where noise is less than a row."""
+    sql = f"SELECT {items} FROM visits"
+    compiled = visits.session.plan(sql, epsilon=Fraction(epsilon))
+    plan, errors = compiled.plan.releases[0], errors_of(compiled.plan)
+    assert errors is not None
+    exact = exact_release(visits, compiled)
+    for _, number in errors.numbers:
+        (truth,) = columns.numbers(exact, plan, [number], whole=False).values()
+        low, high = columns.ends(many_releases(plan, exact, 10_000), plan, number, Fraction(95, 100))
+        covered = np.mean((low <= truth + 1e-9) & (truth - 1e-9 <= high))
+        whole = low.dtype == np.int64
+        assert 0.94 - 0.005 <= covered <= (1.0 if whole and epsilon != "0.6" else 0.985), covered
+    for _, tree in errors.expressions:
+        truth = exact_value(tree, plan, exact)
+        ((low, high),) = drawn_ends(many_releases(plan, exact, 600), plan, [tree], Fraction(95, 100), np.arange(600))
+        covered = np.mean((low <= truth + 1e-9) & (truth - 1e-9 <= high))
+        assert 0.905 <= covered <= 0.985, covered
+
+
+def test_an_expression_of_whole_numbers_has_its_interval_where_rows_are_weighted(visits: Bench) -> None:
+    """Draws of weighted rows are fractions, which LCM doesn't take: they are rounded for it."""
+    answer = visits.ask("SELECT LCM(COUNT(*), 1) AS whole, COUNT(*) * 2 AS double FROM visits", 40)
+    ((count, double),) = answer.rows
+    whole, doubled = (column.intervals.pairs[0] for column in answer.columns if column.intervals)
+    assert whole == (count, count)
+    assert doubled is not None and doubled[0] < double < doubled[1] < doubled[0] + 2

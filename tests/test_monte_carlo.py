@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from sqlglot import exp, parse_one
+from sqlglot import parse_one
 from sqlglot.errors import ParseError
 
-from dpsql import monte_carlo
 from dpsql.errors import UnsupportedQuery
 from dpsql.monte_carlo import drawn_ends, draws_of
-from dpsql.plan import ReleasePlan
 from dpsql.privacy.fixed_draws import fixed_draws, fixed_selection_draws
 from dpsql.privacy.mechanisms import found
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.noise import SystemNoise
-from dpsql.release import NoisyRows, release
 from dpsql.rewrite.intervals import errors_of
 from dpsql.rewrite.lineage import lineage
 from dpsql.rewrite.outer import AGGREGATE_FUNCTIONS
 from dpsql.wire.feedback import notice
 from tests.harness import Bench, ZeroNoise, bench, make_policy
+from tests.releases import exact_release, exact_value, many_releases
 from tests.seeded import SeededBytes
 
 LEVEL = Fraction(95, 100)
@@ -78,25 +75,6 @@ def auto() -> Bench:
 # ---------------------------------------------------------------------------------------------- coverage
 
 
-def _exact(one: Bench, sql: str) -> NoisyRows:
-    compiled = one.session.plan(sql, epsilon=1)
-    with one.engine.transaction() as transaction:
-        exact = tuple(transaction.fetch(q.sql, q.keys, q.sums, q.counts, {}) for q in compiled.inner[0])
-    return release(exact, compiled.plan.releases[0], compiled.inner[0], ZeroNoise())
-
-
-def _many(plan: ReleasePlan, exact: NoisyRows, releases: int) -> NoisyRows:
-    """So many releases of the same exact sums, one for each row."""
-    noise = SystemNoise(SeededBytes(releases))
-    sums: list[Mapping[str, np.ndarray]] = [{} for _ in plan.bases]
-    for block in dict.fromkeys(basis.block for basis in plan.bases):
-        parts = [(i, b, p) for i, b in enumerate(plan.bases) if b.block == block for p in b.parts]
-        drawn = parts[0][1].mechanism.draw(noise, [b.scale(p) for _, b, p in parts], releases)
-        for (i, _, p), z in zip(parts, drawn, strict=True):
-            sums[i] = {**sums[i], p.name: exact.sums[i][p.name][0] + z}
-    return NoisyRows(tuple(sums))
-
-
 EXPRESSIONS = [
     "SUM(age) / COUNT(*)",
     "AVG(age) - AVG(income)",
@@ -121,23 +99,12 @@ def test_an_expression_is_covered_as_promised(sql: str, mechanism: str, laplace:
     plan, errors = compiled.plan.releases[0], errors_of(compiled.plan)
     assert errors is not None
     ((_, tree),) = errors.expressions
-    exact = _exact(one, statement)
-    truth = _value(tree, plan, exact)
-    ((low, high),) = drawn_ends(_many(plan, exact, RELEASES), plan, [tree], LEVEL, np.arange(RELEASES))
+    exact = exact_release(one, compiled)
+    truth = exact_value(tree, plan, exact)
+    ((low, high),) = drawn_ends(many_releases(plan, exact, RELEASES), plan, [tree], LEVEL, np.arange(RELEASES))
     covered = float(np.mean((low <= truth) & (truth <= high)))
     most = 0.999 if sql.startswith("COUNT(*) *") else 0.9845  # whole numbers: as many as the least that covers
     assert 0.9155 <= covered <= most, covered
-
-
-def _value(tree: exp.Expr, plan: ReleasePlan, exact: NoisyRows) -> float:
-    """Of an expression over exact sums: what two draws without noise give."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(monte_carlo, "_draws", lambda plan, count: [
-            {p.name: np.zeros(count, dtype=np.int64) for p in basis.parts} for basis in plan.bases
-        ])  # fmt: skip
-        ((low, high),) = drawn_ends(exact, plan, [tree], LEVEL)
-    assert low == high
-    return float(low[0])
 
 
 # ---------------------------------------------------------------------------------------------- the draws

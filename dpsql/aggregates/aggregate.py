@@ -24,11 +24,17 @@ Integers = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The public grid of one measure: values lower + index·grain, index in [0, cells]."""
+    """The public grid of one measure: values lower + index·grain, index in [0, cells].
+
+    fine   how many steps of the noisy sums make one of their basis: weighted rows need not be rounded to whole ones
+    whole  whether counts of rows and sums of integers are rounded to whole numbers; not in draws of weighted rows
+    """
 
     lower: Fraction
     grain: Fraction
     cells: int
+    fine: int = 1
+    whole: bool = True
 
     @property
     def upper(self) -> Fraction:
@@ -54,9 +60,9 @@ FINE = 2**10
 """Steps of a row in a count that other numbers are computed from too: so that it need not be rounded to whole rows."""
 
 
-def finer(cells: int) -> int:
-    """Steps of a centred sum over so many cells: where they are few it need not be rounded to whole ones."""
-    return max(1, FINE // cells)
+def finer(unit: int) -> int:
+    """Steps of a sum to which a row adds at most `unit`: where that is little it need not be rounded to whole ones."""
+    return max(1, FINE // unit)
 
 
 NO_GRID = Grid(Fraction(0), Fraction(1), 0)
@@ -220,12 +226,14 @@ class Law:
     scale         of a part of unit 1 of the number's basis: 1 / ε at row level
     sums          how many sums share a block of the mechanism
     count_scales  where the number of rows comes from other bases: of each part that is added to make it
+    weighted      whether rows count for fractions, so that exact counts and sums of integers need not be whole
     """
 
     mechanism: Mechanism
     scale: Fraction
     sums: int = 1
     count_scales: tuple[Fraction, ...] = ()
+    weighted: bool = False
 
     def half_width(self, own: Sequence[float], level: Fraction | float, *, count: float = 0.0) -> float:
         """Of Σ own coefficient·part + count·(number of rows), parts of the number's basis, each in its units."""

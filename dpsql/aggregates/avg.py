@@ -48,14 +48,14 @@ def _share(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:
         places: npt.NDArray[np.float64] = _centre(noisy, grid) / np.maximum(in_rows(noisy, grid), 1.0)
         return np.clip((1.0 + places) / 2, 0.0, 1.0)
     if "middle" in noisy:
-        rows = np.maximum(bernstein_total(noisy), grid.cells**2).astype(np.float64)
+        rows = np.maximum(bernstein_total(noisy), grid.cells**2 * grid.fine).astype(np.float64)
         return np.clip(bernstein_double(noisy).astype(np.float64) / (2 * rows), 0.0, 1.0)
-    total = endpoint_total(noisy)
+    total, one = endpoint_total(noisy), grid.cells * grid.fine
     if largest(total) >= 2**53:
-        at_least_one = [max(int(t), grid.cells) for t in total]
+        at_least_one = [max(int(t), one) for t in total]
         shares = [float(Fraction(int(h), t)) for h, t in zip(noisy["high"], at_least_one, strict=True)]
         return np.clip(np.array(shares, dtype=np.float64), 0.0, 1.0)
-    return np.clip(noisy["high"] / np.maximum(total, grid.cells).astype(np.float64), 0.0, 1.0)
+    return np.clip(noisy["high"] / np.maximum(total, one).astype(np.float64), 0.0, 1.0)
 
 
 def in_rows(noisy: Noisy, grid: Grid) -> npt.NDArray[np.float64]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Law, Noisy, Way, one_argument
-from dpsql.aggregates.numbers import as_bigint, row_count, weighted, whole_half_width
+from dpsql.aggregates.numbers import row_total, total_with_nulls, whole_half_width, whole_number
 from dpsql.expressions import Compiler, Typed
 from dpsql.expressions.literals import not_null
 from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width
@@ -42,22 +42,22 @@ def _part(name: str, basis: Basis | None = None) -> Way:
     """The count that is a part of a basis; by default of the one of that name."""
 
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-        return as_bigint(noisy[name])
+        return whole_number(noisy[name], grid.fine, grid)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        if law.sums > 1:
-            return whole_half_width(law.half_width([1.0], level))
+        if law.sums > 1 or law.weighted:
+            return whole_half_width(law.half_width([1.0], level), law)
         return float(laplace_half_width(law.scale, level))
 
     return Way(basis or Basis(name), 2.0, combine, half_width)
 
 
 def _with_values(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-    return as_bigint(row_count(noisy, grid))
+    return whole_number(*row_total(noisy, grid), grid)
 
 
 def _with_nulls(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-    return as_bigint(weighted(1, row_count(noisy, grid), 1, noisy["nulls"]))
+    return whole_number(*total_with_nulls(noisy, grid), grid)
 
 
 @cache
@@ -68,24 +68,24 @@ def _equal_terms(terms: int, level: float) -> float:
 
 def _half_width_of(terms: int) -> Any:
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        return whole_half_width(float(law.scale) * _equal_terms(terms, level))
+        return whole_half_width(float(law.scale) * _equal_terms(terms, level), law)
 
     return half_width
 
 
 def _half_of_both(law: Law, grid: Grid, level: float) -> float:
-    return whole_half_width(law.half_width([0.5], level, count=0.5))
+    return whole_half_width(law.half_width([0.5], level, count=0.5), law)
 
 
 def _alone(law: Law, grid: Grid, level: float) -> float:
-    return whole_half_width(law.half_width([1.0], level))
+    return whole_half_width(law.half_width([1.0], level), law)
 
 
 def _all_parts(law: Law, grid: Grid, level: float) -> float:
     scales = law.count_scales
     alike = len(set(scales)) == 1  # the usual case, whose half-width is kept
     width = float(scales[0]) * _equal_terms(len(scales), level) if alike else law.half_width([], level, count=1.0)
-    return whole_half_width(width)
+    return whole_half_width(width, law)
 
 
 TOTAL_WAY = Way(Basis.TOTAL, 2.0, _with_values, _alone)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.aggregates.aggregate import FINE, INT64_MAX, Grid, Integers, Noisy, finer
+from dpsql.aggregates.aggregate import FINE, INT64_MAX, Grid, Integers, Law, Noisy, finer
 
 FEW = 64
 
@@ -45,9 +46,24 @@ def as_bigint(values: Integers) -> npt.NDArray[np.int64]:
     return np.array(clipped, dtype=np.int64)
 
 
-def whole_half_width(half_width: float) -> float:
-    """The half-width of a number that is rounded to a whole one: the least w with w + 1/2 not below the given one."""
-    return float(max(0, math.ceil(half_width - 0.5)))
+def whole_half_width(half_width: float, law: Law) -> float:
+    """The half-width of a number that is rounded to a whole one, from that before it is rounded.
+
+    An exact number that is whole is missed by more than w where the noise is above w + 1/2. One of weighted rows may be
+    any: just above a whole number, it is missed with noise beyond w − 1/2 on one side, beyond w + 1/2 on the other.
+    Half of P(|Z| > w − 1/2) and of P(|Z| > w + 1/2) is P(|Z| > w) cosh(1 / 2b) for Z Laplace of scale b; tails of sums
+    of such, and of cube noise, fall no faster. So w must be larger by b ln cosh(1 / 2b), at most 1/2.
+    """
+    if not law.weighted:
+        return float(max(0, math.ceil(half_width - 0.5)))
+    scale = float(law.scale)
+    half = 1 / (2 * scale)
+    return float(math.ceil(half_width + scale * (half + math.log1p(math.exp(-2 * half)) - math.log(2))))
+
+
+def whole_number(total: Integers, unit: int, grid: Grid) -> npt.NDArray[Any]:
+    """total / unit to the nearest whole number, where whole numbers are wanted."""
+    return as_bigint(rounded_quotient(total, unit)) if grid.whole else as_double(total, Fraction(1, unit))
 
 
 def as_double(values: Integers, unit: Fraction) -> npt.NDArray[np.float64]:
@@ -67,21 +83,17 @@ def _float(value: Fraction) -> float:
 
 
 def endpoint_total(noisy: Noisy) -> Integers:
-    """low + high: the noisy number of rows with a value, times cells."""
+    """low + high: the noisy number of rows with a value, times cells·fine."""
     return weighted(1, noisy["low"], 1, noisy["high"])
 
 
-def row_count(noisy: Noisy, grid: Grid) -> Integers:
-    return rounded_quotient(*row_total(noisy, grid))
-
-
 def bernstein_total(noisy: Noisy) -> Integers:
-    """low + middle + high: the noisy number of rows with a value, times cells²."""
+    """low + middle + high: the noisy number of rows with a value, times cells²·fine."""
     return weighted(1, weighted(1, noisy["low"], 1, noisy["middle"]), 1, noisy["high"])
 
 
 def bernstein_double(noisy: Noisy) -> Integers:
-    """middle + 2·high: twice the noisy sum of indices, times cells."""
+    """middle + 2·high: twice the noisy sum of indices, times cells·fine."""
     return weighted(1, noisy["middle"], 2, noisy["high"])
 
 
@@ -93,29 +105,33 @@ def row_total(noisy: Noisy, grid: Grid) -> tuple[Integers, int]:
         return noisy["count"], FINE
     for name in ("rows", "present"):
         if name in noisy:
-            return noisy[name], 1
+            return noisy[name], grid.fine
     if "middle" in noisy:
-        return bernstein_total(noisy), grid.cells**2
-    return endpoint_total(noisy), grid.cells
+        return bernstein_total(noisy), grid.cells**2 * grid.fine
+    return endpoint_total(noisy), grid.cells * grid.fine
+
+
+def total_with_nulls(noisy: Noisy, grid: Grid) -> tuple[Integers, int]:
+    """The same of the rows with a value or without, where these are counted."""
+    total, unit = row_total(noisy, grid)
+    return (weighted(1, total, unit // grid.fine, noisy["nulls"]) if "nulls" in noisy else total), unit
 
 
 def shared_count(noisy: Noisy, grid: Grid) -> Integers:
     """The noisy number of rows, with a value or without, in steps of 1/FINE: for numbers of other columns."""
-    total, unit = row_total(noisy, grid)
-    if "nulls" in noisy:
-        total = weighted(1, total, unit, noisy["nulls"])
+    total, unit = total_with_nulls(noisy, grid)
     if unit == FINE:
         return total
     return rounded_quotient(weighted(FINE, total, 0, total), unit)
 
 
 def endpoint_sum(noisy: Noisy, grid: Grid) -> Integers:
-    """(L·low + U·high) in grains, times cells."""
+    """(L·low + U·high) in grains, times cells·fine."""
     return weighted(grid.low_steps, noisy["low"], grid.high_steps, noisy["high"])
 
 
 def bernstein_sum(noisy: Noisy, grid: Grid) -> Integers:
-    """(L·low + (L + U)/2·middle + U·high) in grains, times 2·cells²."""
+    """(L·low + (L + U)/2·middle + U·high) in grains, times 2·cells²·fine."""
     low, high = grid.low_steps, grid.high_steps
     return weighted(1, weighted(2 * low, noisy["low"], low + high, noisy["middle"]), 2 * high, noisy["high"])
 

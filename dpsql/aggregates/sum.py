@@ -5,19 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from sqlglot import exp
 
 from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Law, Noisy, Way, one_argument
 from dpsql.aggregates.numbers import (
-    as_bigint,
     as_double,
     bernstein_sum,
     centred_sum,
     endpoint_sum,
-    rounded_quotient,
     whole_half_width,
+    whole_number,
 )
 from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.expressions.numbers import as_number, unbounded_error
@@ -56,12 +54,12 @@ def _is_integer(argument: Typed | None) -> bool:
 
 def _direct(integer: bool) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-        return _number(noisy["sum"], 1, grid, integer)
+        return _number(noisy["sum"], grid.fine, grid, integer)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        if law.sums > 1:
+        if law.sums > 1 or law.weighted:
             width = law.half_width([float(grid.grain * grid.magnitude)], level)
-            return whole_half_width(width) if integer else width
+            return whole_half_width(width, law) if integer else width
         return float(laplace_half_width(law.scale * grid.magnitude, level) * grid.grain)
 
     return Way(Basis.SUM, 2.0, combine, half_width)
@@ -71,17 +69,16 @@ def _number(total: npt.NDArray[Any], unit: int, grid: Grid, integer: bool) -> np
     """The sums that are total / unit in grains, an integer's rounded to whole ones."""
     if not integer:
         return as_double(total, grid.grain / unit)
-    whole = total if grid.grain == 1 else total.astype(object) * int(grid.grain)
-    return as_bigint(rounded_quotient(whole, unit))
+    return whole_number(total if grid.grain == 1 else total.astype(object) * int(grid.grain), unit, grid)
 
 
 def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-        return _number(endpoint_sum(noisy, grid), grid.cells, grid, integer)
+        return _number(endpoint_sum(noisy, grid), grid.cells * grid.fine, grid, integer)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
         width = two_laplace_quantile(float(abs(grid.lower)), float(abs(grid.upper)), level) * float(law.scale)
-        return whole_half_width(width) if integer else width
+        return whole_half_width(width, law) if integer else width
 
     low, high = _relative(grid)
     return Way(basis, 2 * (low * low + high * high), combine, half_width)
@@ -89,12 +86,12 @@ def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
 
 def _from_bernstein(basis: Basis, integer: bool, grid: Grid) -> Way:
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-        return _number(bernstein_sum(noisy, grid), 2 * grid.cells**2, grid, integer)
+        return _number(bernstein_sum(noisy, grid), 2 * grid.cells**2 * grid.fine, grid, integer)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
         lower, upper = float(grid.lower), float(grid.upper)
         width = laplace_sum_half_width([lower, lower / 2 + upper / 2, upper], level) * float(law.scale)
-        return whole_half_width(width) if integer else width
+        return whole_half_width(width, law) if integer else width
 
     low, high = _relative(grid)
     return Way(basis, 2 * (low * low + (low / 2 + high / 2) ** 2 + high * high), combine, half_width)
@@ -110,7 +107,7 @@ def _from_centre(basis: Basis, integer: bool, grid: Grid, *, nulls: bool) -> Way
         middle, half = float((grid.lower + grid.upper) / 2), float((grid.upper - grid.lower) / 2)
         own = [half, middle / 2] if nulls else [half]
         width = law.half_width(own, level, count=middle / 2 if nulls else middle)
-        return whole_half_width(width) if integer else width
+        return whole_half_width(width, law) if integer else width
 
     low, high = _relative(grid)
     middle, half = ((high + low) / 2) ** 2, ((high - low) / 2) ** 2
@@ -129,14 +126,14 @@ def _constant(integer: bool) -> Way:
     """All values are the lower bound: the sum is that many times the count."""
 
     def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
-        exact = noisy["present"].astype(object) * grid.lower
         if integer:
-            return as_bigint(np.array([int(v) for v in exact], dtype=object))
-        return as_double(exact, Fraction(1))
+            return whole_number(noisy["present"].astype(object) * int(grid.lower), grid.fine, grid)
+        return as_double(noisy["present"], grid.lower / grid.fine)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        if law.sums > 1:
-            return law.half_width([1.0], level) * float(abs(grid.lower))
+        if law.sums > 1 or law.weighted:
+            width = law.half_width([1.0], level) * float(abs(grid.lower))
+            return whole_half_width(width, law) if integer else width
         return float(laplace_half_width(law.scale, level) * abs(grid.lower))
 
     return Way(Basis.PRESENT, 2.0, combine, half_width)

@@ -46,7 +46,7 @@ def _population(noisy: Noisy, grid: Grid) -> tuple[npt.NDArray[np.float64], npt.
     """
     if "square" in noisy:
         return _from_moments(noisy, grid)
-    unit = grid.cells**2
+    unit = grid.cells**2 * grid.fine
     total, double, high = (
         array.astype(object) for array in (bernstein_total(noisy), bernstein_double(noisy), noisy["high"])
     )
@@ -135,7 +135,7 @@ def _power_sums(noisy: Noisy, grid: Grid) -> tuple[Doubles, Doubles, Doubles]:
         centre = noisy["centre"].astype(np.float64) / (finer(grid.cells) * grid.cells)
         square = noisy["square"].astype(np.float64) / (finer(grid.cells**2) * grid.cells**2)
         return rows, (rows + centre) / 2, (3 * rows + 4 * centre + square) / 8
-    unit = float(grid.cells**2)
+    unit = float(grid.cells**2 * grid.fine)
     return rows, bernstein_double(noisy).astype(np.float64) / (2 * unit), noisy["high"].astype(np.float64) / unit
 
 

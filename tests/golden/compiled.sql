@@ -185,7 +185,7 @@ SELECT SUM(3), AVG(5) FROM people
 --> epsilon 1, charged 1
 --> release 0 of people: 1 group, epsilon 1, unit row
 -->   SUM(3): ±9 at 95 %; discrete Laplace, basis present, epsilon 0.990099
--->     instead with cube noise: ±15.559 at 95 %
+-->     instead with cube noise: ±16 at 95 %
 -->     present: Δf 1, scale 1.01
 -->   AVG(5): ±0 at 95 %; discrete Laplace, basis present, epsilon 0.00990099
 -->     present: Δf 1, scale 101

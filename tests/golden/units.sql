@@ -6,7 +6,7 @@ SELECT status, COUNT(*) FROM orders WHERE priority > 2 GROUP BY status
 --> epsilon 1, charged 1
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
--->   COUNT(*): ±9 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -21,7 +21,7 @@ SELECT status, COUNT(*) FILTER (WHERE total > 0), SUM(total) FROM orders GROUP B
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   COUNT(*) FILTER(WHERE total > 0): ±18 at 95 %; discrete Laplace, basis rows, epsilon 0.5
--->     instead with cube noise: ±12 at 95 %
+-->     instead with cube noise: ±13 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 6
 -->   SUM(total): ±3,594.88 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis sum, epsilon 0.5
@@ -40,7 +40,7 @@ SELECT status, SUM(priority), VARIANCE(priority) FROM orders GROUP BY status
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   SUM(priority): ±52 at 95 %, bounds [1, 5], grain 1; discrete Laplace, basis Bernstein, epsilon 1
--->     instead with cube noise: ±58 at 95 %
+-->     instead with cube noise: ±59 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 48, scale 48
 -->     middle: Δf 48, scale 48
@@ -62,7 +62,7 @@ SELECT COUNT(*), SUM(total) FROM orders
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±15 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     instead with cube noise: ±12 at 95 %
+-->     instead with cube noise: ±13 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 750, scale 750
 -->     high: Δf 750, scale 750
@@ -90,7 +90,7 @@ SELECT clinic, COUNT(*), SUM(cost) FROM visit GROUP BY clinic
 -->     low: Δf 60, scale 60
 -->     high: Δf 60, scale 60
 -->     nulls: Δf 6, scale 6
--->   SUM(cost): ±2,594 at 95 %, bounds [100, 110], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->   SUM(cost): ±2,595 at 95 %, bounds [100, 110], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
 -->     instead with cube noise: ±2,715 at 95 %
 -->     counted in full: 2 groups of a unit with 3 rows each, which is less than 12 rows
 -->     low: Δf 60, scale 60
@@ -149,7 +149,7 @@ SELECT priority, COUNT(DISTINCT cust) FROM orders GROUP BY priority
 --> epsilon 1, charged 1
 --> release 0 of orders: 5 groups, epsilon 1, unit orders.cust
 -->   key priority: 5 values from bounds: 1, 2, 3, 4, 5
--->   COUNT(DISTINCT cust): ±9 at 95 %; discrete Laplace, basis present, epsilon 1
+-->   COUNT(DISTINCT cust): ±10 at 95 %; discrete Laplace, basis present, epsilon 1
 -->     counted in full: 3 groups of a unit, of which more count in proportion
 -->     present: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -163,7 +163,7 @@ SELECT clinic, COUNT(DISTINCT cust), COUNT(*) FROM visit GROUP BY clinic
 --> epsilon 1, charged 1
 --> release 0 of visit: 3 groups, epsilon 1, unit visit.cust
 -->   key clinic: 3 values from listed values: X, Y, Z
--->   COUNT(DISTINCT cust): ±18 at 95 %; discrete Laplace, basis present, epsilon 0.324781
+-->   COUNT(DISTINCT cust): ±19 at 95 %; discrete Laplace, basis present, epsilon 0.324781
 -->     counted in full: 2 groups of a unit, of which more count in proportion
 -->     present: Δf 2, scale 6.158
 -->   COUNT(*): ±27 at 95 %; discrete Laplace, basis rows, epsilon 0.675219
@@ -233,7 +233,7 @@ SELECT COUNT(*), SUM(qty) FROM item
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 45, scale 45
 -->     high: Δf 45, scale 45
--->   SUM(qty): ±150 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   SUM(qty): ±151 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 45, scale 45
 -->     high: Δf 45, scale 45
@@ -248,7 +248,7 @@ SELECT why, COUNT(*), SUM(unit) FROM refund GROUP BY why
 --> epsilon 1, charged 1
 --> release 0 of refund: 3 groups, epsilon 1, unit orders.cust
 -->   key why: 3 values from listed values: late, broken, NULL
--->   COUNT(*): ±8 at 95 %, bounds [0, 9], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->   COUNT(*): ±9 at 95 %, bounds [0, 9], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     low: Δf 18, scale 18
 -->     high: Δf 18, scale 18
@@ -273,7 +273,7 @@ SELECT qty, SUM(price), COUNT(price) FROM item GROUP BY qty
 -->     low: Δf 500, scale 500
 -->     high: Δf 500, scale 500
 -->   COUNT(price): ±21 at 95 %, bounds [0, 100], grain 0.01; discrete Laplace, basis endpoints, epsilon 1
--->     instead with cube noise: ±19 at 95 %
+-->     instead with cube noise: ±20 at 95 %
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 500, scale 500
 -->     high: Δf 500, scale 500
@@ -289,7 +289,7 @@ SELECT segment, COUNT(*), SUM(total) FROM customer JOIN orders USING (cust) GROU
 --> release 0 of customer and orders: 3 groups, epsilon 1, unit customer.cust
 -->   key segment: 3 values from listed values: A, B, NULL
 -->   COUNT(*): ±15 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     instead with cube noise: ±12 at 95 %
+-->     instead with cube noise: ±13 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 750, scale 750
 -->     high: Δf 750, scale 750
@@ -344,7 +344,7 @@ SELECT COUNT(*), SUM(qty) FROM orders LEFT JOIN item ON order_id = id
 -->     low: Δf 63, scale 63
 -->     high: Δf 63, scale 63
 -->     nulls: Δf 7, scale 7
--->   SUM(qty): ±210 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->   SUM(qty): ±211 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
 -->     instead with cube noise: ±288 at 95 %
 -->     counted in full: 7 rows of a unit, of which more count in proportion
 -->     low: Δf 63, scale 63
@@ -367,7 +367,7 @@ SELECT SUM(amount), COUNT(*) FROM refund r JOIN payment p ON r.order_id = p.orde
 -->     high: Δf 200, scale 200
 -->     nulls: Δf 2, scale 2
 -->   COUNT(*): ±10 at 95 %, bounds [0, 100], grain 5.96046e-08; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     instead with cube noise: ±8 at 95 %
+-->     instead with cube noise: ±9 at 95 %
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     low: Δf 200, scale 200
 -->     high: Δf 200, scale 200
@@ -383,7 +383,7 @@ SELECT kind, COUNT(*) FROM item JOIN product ON product = id GROUP BY kind
 --> epsilon 1, charged 1
 --> release 0 of item: 2 groups, epsilon 1, unit orders.cust
 -->   key kind: 2 values from listed values: ink, pen
--->   COUNT(*): ±15 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±16 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     rows: Δf 5, scale 5
 -->   inner SQL (on the private engine):
@@ -396,11 +396,11 @@ SELECT kind, COUNT(*) FROM item JOIN product ON product = id GROUP BY kind
 SELECT COUNT(*), COUNT(name) FROM customer LEFT JOIN nation ON key = nation AND region <> 'EU'
 --> epsilon 1, charged 1
 --> release 0 of customer: 1 group, epsilon 1, unit customer.cust
--->   COUNT(*): ±4 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
+-->   COUNT(*): ±5 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     present: Δf 1, scale 1
 -->     nulls: Δf 1, scale 1
--->   COUNT(name): ±3 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
+-->   COUNT(name): ±4 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     present: Δf 1, scale 1
 -->     nulls: Δf 1, scale 1
@@ -415,11 +415,11 @@ SELECT segment, COUNT(*), COUNT(o.id) FROM customer c LEFT JOIN orders o ON c.cu
 --> epsilon 1, charged 1
 --> release 0 of customer and orders: 3 groups, epsilon 1, unit customer.cust
 -->   key segment: 3 values from listed values: A, B, NULL
--->   COUNT(*): ±12 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
+-->   COUNT(*): ±13 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     present: Δf 3, scale 3
 -->     nulls: Δf 3, scale 3
--->   COUNT(o.id): ±9 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
+-->   COUNT(o.id): ±10 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     present: Δf 3, scale 3
 -->     nulls: Δf 3, scale 3
@@ -557,8 +557,8 @@ SELECT what, COUNT(*), SUM(x) FROM (SELECT 'o' AS what, priority AS x FROM order
 -->     low: Δf 1,635, scale 1,635
 -->     high: Δf 1,635, scale 1,635
 -->     nulls: Δf 15, scale 15
--->   SUM(x): ±4,943 at 95 %, bounds [1, 110], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
--->     instead with cube noise: ±6,786 at 95 %
+-->   SUM(x): ±4,944 at 95 %, bounds [1, 110], grain 1; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: ±6,787 at 95 %
 -->     counted in full: 15 rows of a unit, of which more count in proportion
 -->     low: Δf 1,635, scale 1,635
 -->     high: Δf 1,635, scale 1,635
@@ -573,7 +573,7 @@ SELECT what, COUNT(*), SUM(x) FROM (SELECT 'o' AS what, priority AS x FROM order
 SELECT COUNT(*) FROM customer WHERE cust IN (SELECT cust FROM orders WHERE total > 0)
 --> epsilon 1, charged 1
 --> release 0 of customer and orders: 1 group, epsilon 1, unit customer.cust
--->   COUNT(*): ±3 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±4 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
@@ -586,7 +586,7 @@ SELECT COUNT(*) FROM customer WHERE cust IN (SELECT cust FROM orders WHERE total
 SELECT COUNT(*) FROM customer WHERE cust NOT IN (SELECT cust FROM visit)
 --> epsilon 1, charged 1
 --> release 0 of customer and visit: 1 group, epsilon 1, unit customer.cust
--->   COUNT(*): ±3 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±4 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
@@ -599,7 +599,7 @@ SELECT COUNT(*) FROM customer WHERE cust NOT IN (SELECT cust FROM visit)
 SELECT COUNT(*) FROM orders WHERE EXISTS (SELECT 1 FROM item WHERE order_id = id AND qty > 3)
 --> epsilon 1, charged 1
 --> release 0 of orders and item: 1 group, epsilon 1, unit orders.cust
--->   COUNT(*): ±9 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -612,7 +612,7 @@ SELECT COUNT(*) FROM orders WHERE EXISTS (SELECT 1 FROM item WHERE order_id = id
 SELECT COUNT(*) FROM orders o WHERE NOT EXISTS (SELECT 1 FROM visit v WHERE v.cust = o.cust AND v.cost > o.priority)
 --> epsilon 1, charged 1
 --> release 0 of orders and visit: 1 group, epsilon 1, unit orders.cust
--->   COUNT(*): ±9 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -625,7 +625,7 @@ SELECT COUNT(*) FROM orders o WHERE NOT EXISTS (SELECT 1 FROM visit v WHERE v.cu
 SELECT COUNT(*) FROM item WHERE product NOT IN (SELECT id FROM product WHERE kind = 'pen')
 --> epsilon 1, charged 1
 --> release 0 of item: 1 group, epsilon 1, unit orders.cust
--->   COUNT(*): ±15 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±16 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     rows: Δf 5, scale 5
 -->   inner SQL (on the private engine):
@@ -638,7 +638,7 @@ SELECT COUNT(*) FROM item WHERE product NOT IN (SELECT id FROM product WHERE kin
 SELECT COUNT(*) FROM item WHERE EXISTS (SELECT 1 FROM tag WHERE tag.product = item.product)
 --> epsilon 1, charged 1
 --> release 0 of item: 1 group, epsilon 1, unit orders.cust
--->   COUNT(*): ±15 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±16 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     rows: Δf 5, scale 5
 -->   inner SQL (on the private engine):
@@ -672,7 +672,7 @@ SELECT SUM(total) FROM orders WHERE total > (SELECT AVG(total) FROM orders)
 SELECT COUNT(*) FROM customer WHERE nation = (SELECT MIN(key) FROM nation)
 --> epsilon 1, charged 1
 --> release 0 of customer: 1 group, epsilon 1, unit customer.cust
--->   COUNT(*): ±3 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±4 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
@@ -686,7 +686,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows = 2) status, COUNT(*) FROM or
 --> epsilon 1, charged 1
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
--->   COUNT(*): ±6 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±7 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     rows: Δf 2, scale 2
 -->   inner SQL (on the private engine):
@@ -700,7 +700,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 1) clinic, CO
 --> epsilon 1, charged 1
 --> release 0 of visit: 3 groups, epsilon 1, unit visit.cust
 -->   key clinic: 3 values from listed values: X, Y, Z
--->   COUNT(*): ±9 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 1 group of a unit with 3 rows each, which is less than 12 rows
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -748,7 +748,7 @@ SELECT COUNT(*) FROM (SELECT cust FROM customer UNION ALL SELECT cust FROM custo
 SELECT COUNT(*) FROM customer JOIN orders USING (cust)
 --> epsilon 1, charged 1
 --> release 0 of customer and orders: 1 group, epsilon 1, unit customer.cust
--->   COUNT(*): ±9 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -778,7 +778,7 @@ SELECT product, COUNT(*), SUM(qty) FROM item GROUP BY product
 --> release 0 of item: groups found in the data, epsilon 1, unit orders.cust
 -->   key product: from the data: shown if enough units have it
 -->   keys are shown where more than 125 units have them, noise included; a unit counts for 5 groups; truncated geometric noise, epsilon 0.5, delta 1e-06
--->   COUNT(*): ±41 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 0.5
+-->   COUNT(*): ±42 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 0.5
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 45, scale 90
 -->     high: Δf 45, scale 90
