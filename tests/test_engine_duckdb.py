@@ -1044,6 +1044,25 @@ def test_a_slow_statement_is_stopped(make: Make, tmp_path: Path, monkeypatch: py
     assert time.monotonic() - begun < 5
 
 
+def test_a_statement_may_end_while_its_time_is_looked_at(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cursor may be closed by then, too. The thread that looks goes on: else no statement would be stopped."""
+    engine = make(small(tmp_path))
+    with engine.transaction() as tx:
+        tx._deadline = 0.0
+
+        def ended() -> float:
+            tx._deadline = None
+            tx.cursor.close()
+            return 1.0
+
+        with monkeypatch.context() as patch:
+            patch.setattr("dpsql.engines.duckdb.time.monotonic", ended)
+            tx.stop_if_overdue()
+        assert tx._deadline is None
+
+
 def test_changed_data_are_read_again(make: Make, tmp_path: Path) -> None:
     t = small(tmp_path)
     engine = make(t)

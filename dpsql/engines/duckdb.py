@@ -97,8 +97,10 @@ class DuckDBTransaction:
 
     def stop_if_overdue(self) -> None:
         """Interrupt the statement under way once its time is over: `max_execution_time` does not (2.0.1)."""
-        if self._deadline is not None and time.monotonic() >= self._deadline:
-            self._cursor.interrupt()
+        deadline = self._deadline  # read once: the statement may end meanwhile, and its cursor be closed
+        if deadline is not None and time.monotonic() >= deadline:
+            with suppress(*FAULTS):
+                self._cursor.interrupt()
 
     def end(self) -> None:
         """Roll back and give the cursor back."""
