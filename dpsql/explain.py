@@ -224,7 +224,11 @@ def _new_mechanism(plan: ReleasePlan, instead: ReleasePlan) -> str:
 
 
 def _mechanism(basis: BasisPlan) -> str:
-    return "truncated geometric" if basis.basis is Basis.UNITS else basis.mechanism_name
+    return _OF_SELECTION if basis.basis is Basis.UNITS else basis.mechanism_name
+
+
+_OF_SELECTION = "truncated geometric"
+"""The noise of the units of a key that isn't public: shown where it is above a threshold."""
 
 
 def _error(number: NumberPlan, plan: ReleasePlan, asked: Fraction) -> dict[str, float | None]:
@@ -406,7 +410,8 @@ def _error_text(number: dict[str, Any]) -> str:
     """The half-width of a described number; as formulas in n where it depends on the number of rows; "" if unknown."""
     at = f"at {percent_text(number['level'])}"
     if number["half_width"] is not None:
-        return f"±{plain(number['half_width'])} {at}"
+        more = ", more near the threshold" if number["mechanism"] == _OF_SELECTION else ""
+        return f"±{plain(number['half_width'])} {at}{more}"
     rank = Rank(*(number[key] for key in ("rank_half_width", "rank_half_width_usual", "rows_beyond")))
     if rank != Rank():
         return rank.text(number["level"])

@@ -33,7 +33,8 @@ from dpsql.columns import Column, Released, cells_of, keys, numbers
 from dpsql.errors import EngineError
 from dpsql.plan import NumberPlan, ReleasePlan
 from dpsql.postprocess import Scratch
-from dpsql.privacy.fixed_draws import fixed_draws, fixed_selection_draws
+from dpsql.privacy.fixed_draws import fixed_draws, fixed_selection_draws, with_opposites
+from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.query import interval_names, number_name, numbers_in, release_name
 from dpsql.release import NoisyRows
 from dpsql.rewrite.outer import render, total
@@ -47,6 +48,8 @@ MAX_RESULTS = 4_000_000
 """Rows times draws."""
 AT_ONCE = 2**20
 """Values at a time, of numbers and of results: 8 MB, a few times over."""
+_GOLDEN = (math.sqrt(5) - 1) / 2
+"""Its multiples are spread evenly between whole numbers."""
 _LEAST = 5e-324
 """The least double above 0."""
 
@@ -80,7 +83,7 @@ def drawn_ends(
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         table = {name: np.repeat(label[part], count) for name, label in labels.items()}
-        every = _of_draws(trees, table, _without(noisy, noise, part), plan, wanted)
+        every = _of_draws(trees, table, _without(noisy, noise, part, plan, level), plan, wanted)
         for index, results in enumerate(every):
             found = results.reshape(len(part), count)
             low[index, start : start + step], high[index, start : start + step] = _percentiles(found, level)
@@ -188,13 +191,39 @@ def _draws(plan: ReleasePlan, count: int) -> list[dict[str, Integers]]:
     return found
 
 
-def _without(noisy: NoisyRows, noise: Sequence[dict[str, Integers]], rows: Integers) -> NoisyRows:
+def _without(
+    noisy: NoisyRows, noise: Sequence[dict[str, Integers]], rows: Integers, plan: ReleasePlan, level: Fraction
+) -> NoisyRows:
     """The noisy sums of some rows, each less every draw of its noise: the draws of a row follow one another."""
     sums = []
-    for parts, drawn in zip(noisy.sums, noise, strict=True):
+    for basis, parts, drawn in zip(plan.bases, noisy.sums, noise, strict=True):
+        if plan.selection is not None and basis.basis is Basis.UNITS:
+            sums.append({name: _units(parts[name][rows], z, plan.selection, level) for name, z in drawn.items()})
+            continue
         each = {name: np.repeat(parts[name][rows], len(z)) for name, z in drawn.items()}
         sums.append({name: weighted(1, each[name], -1, np.tile(z, len(rows))) for name, z in drawn.items()})
     return replace(noisy, sums=tuple(sums))
+
+
+def _units(shown: Integers, noise: Integers, selection: KeySelection, level: Fraction) -> Integers:
+    """Numbers of units that may have been shown as these.
+
+    That a key was shown says something of its noise, the more the nearer its number is to the threshold. So there draws
+    are stretched, each to its side, until no more lie beyond the ends of the number's own interval than its level says:
+    what rises or falls with it has the interval between its values at these ends.
+    """
+    half = noise[: len(noise) // 2]  # the other has the opposite signs
+    spread = with_opposites(half + (np.arange(len(half)) * _GOLDEN % 1 - 0.5))
+    spread /= np.quantile(np.abs(spread), float(level))
+    low, high = (end[:, None] for end in selection.interval(shown, level))
+    value = shown[:, None]
+    drawn = value - np.where(
+        spread > 0,
+        np.maximum(np.ceil(spread * (value - low)), noise),
+        np.minimum(np.floor(spread * (high - value)), noise),
+    )
+    units: Integers = np.clip(drawn, selection.min_units, 2.0**62).astype(np.int64).ravel()
+    return units
 
 
 def _query(trees: Sequence[exp.Expr]) -> str:

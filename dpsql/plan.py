@@ -202,7 +202,8 @@ class ReleasePlan:
         basis = self.bases[number.basis]
         counted = zip(number.counts, number.count_terms, strict=True)
         scales = tuple(self.bases[index].row_scale for index, terms in counted for _ in range(terms))
-        return Law(basis.mechanism, basis.row_scale, basis.sums, scales, basis.bound.weighted)
+        selection = self.selection if basis.basis is Basis.UNITS else None
+        return Law(basis.mechanism, basis.row_scale, basis.sums, scales, basis.bound.weighted, selection)
 
     def rank_of(self, number: NumberPlan, level: Fraction | float) -> Rank | None:
         """What is known of the rank of a value that was chosen, in rows that count in full; None of other numbers."""

@@ -764,7 +764,7 @@ def _columns(
             planned = release_plan.numbers[number]
             ranks[position] = release_plan.rank_of(planned, level)
             written[position] = str(planned.call.text)
-            if planned.way.half_width is not None:
+            if planned.way.half_width is not None and planned.way.interval is None:
                 grid = release_plan.bases[planned.basis].grid
                 widths[position] = planned.way.half_width(release_plan.law(planned), grid, float(level))
         for position, numbers in direct_lists(found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -262,6 +263,26 @@ def test_keys_that_are_selected_have_intervals_too() -> None:
     assert units is not None and ratio is not None
     for (_, _, value), (low, high) in zip(answer.rows, ratio.pairs, strict=True):  # type: ignore[misc]
         assert low < value < high < low + 5
+
+
+def test_numbers_of_units_near_the_threshold_are_covered_as_promised() -> None:
+    """Of the keys that are shown, nearly all because their noise was high: by themselves, and in an expression."""
+    one = made()
+    ask = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) ward, COUNT(DISTINCT person) AS n, "
+    ask += "100 - 2 * COUNT(DISTINCT person) AS rest, DP_INTERVAL_LOW(n) AS low FROM visits GROUP BY ward"
+    people = [(f"{7 * ward + person}", "1", f"'w{ward}'") for ward in range(2000) for person in range(7)]
+    one.engine.set_rows("visits", people)
+    answer = one.ask(ask, 0.8)
+    units, rest = (column.intervals for column in answer.columns[1:3])
+    assert units is not None and rest is not None
+    shown = len(answer.rows)
+    assert answer.privacy.threshold is not None and answer.privacy.threshold > 7 and shown > 100
+    assert [low for low, _ in units.pairs] == [row[3] for row in answer.rows]  # type: ignore[misc]
+    for truth, intervals in ((7, units), (86, rest)):
+        covered = sum(low <= truth <= high for low, high in intervals.pairs)  # type: ignore[misc]
+        assert covered / shown >= 0.95 - 5 * math.sqrt(0.05 * 0.95 / shown)
+    assert answer.columns[1].half_width is None, "it isn't the same for all"
+    assert "at 95 %, more near the threshold" in one.session.explain(ask, epsilon=1, analyst="a")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ noise. Everything else must be the same on neighbouring databases with the same 
 from __future__ import annotations
 
 import dataclasses
+import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -165,6 +166,39 @@ def test_a_wrong_scale_of_the_noise_is_caught(wrong: Fraction) -> None:
     counts = np.bincount(noise + selection.bound, minlength=2 * selection.bound + 1)
     statistic, critical = chi_square(counts, [200_000 * float(p) for p in _law(selection).values()])
     assert statistic > critical
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("selection", SELECTIONS, ids=str)
+def test_a_number_of_units_that_is_shown_is_held_as_often_as_its_interval_says(
+    selection: KeySelection, level: float
+) -> None:
+    """In `level` of the releases that show it, however many units there are: by the law, for each number of them."""
+    exact = _law(selection)
+    law = np.array([float(exact[z]) for z in range(-selection.bound, selection.bound + 1)])
+    first, last = selection.threshold + 1, selection.threshold + 5 * selection.bound
+    shown = np.arange(first, last + 1)
+    low, high = selection.interval(shown, level)
+    assert np.all((selection.min_units <= low) & (low <= shown) & (shown <= high))
+    assert np.all(np.diff(low) >= 0) and np.all(np.diff(high) >= 0)
+    half_width = selection.half_width(level)
+    assert low[-1] == shown[-1] - half_width and high[-1] == shown[-1] + half_width
+    least, least_of_narrower = 1.0, 1.0
+    for units in range(selection.min_units, selection.threshold + 3 * selection.bound):
+        chances = _shown(selection, law, units, last)[:-1]
+        chances /= chances.sum()
+        least = min(least, chances[(low <= units) & (units <= high)].sum())
+        least_of_narrower = min(least_of_narrower, chances[(low < units) & (units < high)].sum())
+    assert least >= level - 1e-9
+    assert least_of_narrower < level
+
+
+def test_intervals_of_large_noise_are_found_at_once() -> None:
+    selection = KeySelection(Fraction(1, 10**12), Fraction(1, 10**30), 3)
+    shown = selection.threshold + 1 + np.arange(1000, dtype=np.int64) * (selection.bound // 100)
+    low, high = selection.interval(shown, 0.95)
+    assert low[0] == 1 and high[-1] - shown[-1] == shown[-1] - low[-1] == selection.half_width(0.95)
+    assert selection.half_width(0.95) == pytest.approx(3 * 10**12 * math.log(20), rel=1e-4)
 
 
 # ---------------------------------------------------------------------------------------------- what a unit can do

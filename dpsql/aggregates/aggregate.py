@@ -16,6 +16,7 @@ from sqlglot import exp
 from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.privacy.mechanisms import Mechanism, laplace
 from dpsql.privacy.mechanisms.permute_and_flip import end_name
+from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import Part
 
 Integers = npt.NDArray[Any]
@@ -227,6 +228,7 @@ class Law:
     sums          how many sums share a block of the mechanism
     count_scales  where the number of rows comes from other bases: of each part that is added to make it
     weighted      whether rows count for fractions, so that exact counts and sums of integers need not be whole
+    selection     of the units of a key that isn't public: how it was selected, by that very noise
     """
 
     mechanism: Mechanism
@@ -234,6 +236,7 @@ class Law:
     sums: int = 1
     count_scales: tuple[Fraction, ...] = ()
     weighted: bool = False
+    selection: KeySelection | None = None
 
     def half_width(self, own: Sequence[float], level: Fraction | float, *, count: float = 0.0) -> float:
         """Of Σ own coefficient·part + count·(number of rows), parts of the number's basis, each in its units."""
@@ -260,7 +263,8 @@ class Way:
                  on the values, the largest
     combine      noisy parts and grid to the numbers (int64 or float64), one per key
     half_width   (law, grid, level) to the half-width of the number's interval, None where it depends on the answer
-    interval     where it does: (noisy parts, law, grid, level) to the lower and the upper end for each number
+    interval     where it does: (noisy parts, law, grid, level) to the lower and the upper end for each number; beside
+                 this a half-width is that of most answers
     even         `variance` where values are spread evenly between their bounds, if that is less
     of_count     where the number of rows comes from another basis, as the part "count": what is added to `variance` for
                  each unit of that number's variance; None: it doesn't

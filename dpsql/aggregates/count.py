@@ -8,8 +8,8 @@ from typing import Any
 import numpy.typing as npt
 from sqlglot import exp
 
-from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Grid, Law, Noisy, Way, one_argument
-from dpsql.aggregates.numbers import row_total, total_with_nulls, whole_half_width, whole_number
+from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Ends, Grid, Law, Noisy, Way, one_argument
+from dpsql.aggregates.numbers import as_bigint, row_total, total_with_nulls, whole_half_width, whole_number
 from dpsql.expressions import Compiler, Typed
 from dpsql.expressions.literals import not_null
 from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width
@@ -50,6 +50,23 @@ def _part(name: str, basis: Basis | None = None) -> Way:
         return float(laplace_half_width(law.scale, level))
 
     return Way(basis or Basis(name), 2.0, combine, half_width)
+
+
+def _of_selected_units() -> Way:
+    """The units of a key that isn't public: shown because noise took it above the threshold, which intervals know."""
+
+    def combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
+        return as_bigint(noisy["units"])
+
+    def half_width(law: Law, grid: Grid, level: float) -> float:
+        assert law.selection is not None
+        return float(law.selection.half_width(level))
+
+    def interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
+        assert law.selection is not None
+        return law.selection.interval(combine(noisy, grid), level)
+
+    return Way(Basis.UNITS, 2.0, combine, half_width, interval)
 
 
 def _with_values(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
@@ -103,7 +120,7 @@ PRESENT_WAYS = (
     Way(Basis.BERNSTEIN_AND_NULLS, 6.0, _with_values, _half_width_of(3)),
 )
 ROW_WAY = _part("rows")
-UNIT_WAY = _part("units")
+UNIT_WAY = _of_selected_units()
 PARTS_WAY = Way(Basis.ROWS, 0.0, _with_values, _all_parts, of_count=1.0)
 """The rows of all parts of a partition, added up."""
 ROWS_FROM_NULLABLE = {

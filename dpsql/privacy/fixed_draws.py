@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from dpsql.privacy.mechanisms.truncated_geometric import KeySelection, truncated
 from dpsql.privacy.noise import SystemNoise
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from dpsql.privacy.mechanisms import Mechanism
     from dpsql.privacy.mechanisms.laplace import Ints
 
@@ -48,13 +50,14 @@ def fixed_draws(mechanism: Mechanism, scales: Sequence[Fraction], count: int, *,
     the noise has an average error of 0.
     """
     noise = SystemNoise(_Stream(stream))
-    return [_with_opposites(part) for part in mechanism.draw(noise, list(scales), count // 2)]
+    return [with_opposites(part) for part in mechanism.draw(noise, list(scales), count // 2)]
 
 
 def fixed_selection_draws(selection: KeySelection, count: int, *, stream: int) -> Ints:
     """The same of the noise of a key's units, whether it is selected or not."""
-    return _with_opposites(truncated_geometric(selection.scale, selection.bound, count // 2, _Stream(stream)))
+    return with_opposites(truncated_geometric(selection.scale, selection.bound, count // 2, _Stream(stream)))
 
 
-def _with_opposites(half: Ints) -> Ints:
+def with_opposites(half: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The draws, and each with the other sign."""
     return np.concatenate((half, -half))

@@ -763,7 +763,7 @@ SELECT product, COUNT(DISTINCT cust) FROM item JOIN orders ON order_id = id GROU
 --> release 0 of item and orders: groups found in the data, epsilon 1, unit orders.cust
 -->   key product: from the data: shown if enough units have it
 -->   keys are shown where more than 66 units have them, noise included; a unit counts for 5 groups; truncated geometric noise, epsilon 1, delta 1e-06
--->   COUNT(DISTINCT cust): ±15 at 95 %; truncated geometric, basis units, epsilon 1
+-->   COUNT(DISTINCT cust): ±15 at 95 %, more near the threshold; truncated geometric, basis units, epsilon 1
 -->     counted in full: 5 rows of a unit
 -->     units: Δf 5, scale 5
 -->   inner SQL (on the private engine):

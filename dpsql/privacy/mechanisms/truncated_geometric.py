@@ -21,6 +21,13 @@ published and d isn't spent twice. So for every set of outcomes P(n) <= exp(e) P
 Source: Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection" (PoPETs 2022): thresholding a
 count with noise of the k-truncated symmetric geometric distribution.
 
+**What is known of n.** That a key is shown says that its noise was above T − n: of keys with few units those are seen
+whose noise was high. So an interval must hold n in `level` of the releases that show it (Fithian, Sun, Taylor, "Optimal
+inference after model selection", 2014: by the law of y given that it is above T). Each n has the noise that it takes to
+be likely then: |Z| <= r(n), the least with P(|Z| <= r, n + Z > T) >= level P(n + Z > T). The interval of y holds each n
+with |y − n| <= r(n): it holds the true one as often as that is likely, whatever that is. Well above T it is y ± r with
+P(|Z| <= r) >= level. Near T it goes down to m: a key of few units is as likely to be seen there as one of many.
+
 **How the noise is drawn.** From the discrete Laplace law of the same scale; what lies outside [-k, k] is drawn again.
 So it has that law given that it lies inside, exactly; how often it is drawn again is independent of what is given.
 """
@@ -39,6 +46,8 @@ import numpy as np
 from dpsql.privacy.mechanisms.laplace import discrete_laplace
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from dpsql.privacy.mechanisms.laplace import Ints
     from dpsql.privacy.random_bytes import ByteSource
 
@@ -73,6 +82,43 @@ class KeySelection:
     def threshold(self) -> int:
         """A key is published where its noisy number of units is above this."""
         return self.bound + self.min_units - 1
+
+    def half_width(self, level: Fraction | float) -> int:
+        """The least r with P(|noise| <= r) >= level: of a number that is well above the threshold."""
+        far = np.array([self.threshold + 2 * self.bound + 1], dtype=np.int64)
+        (low,), _ = self.interval(far, level)
+        return int(far[0] - low)
+
+    def interval(self, shown: Ints, level: Fraction | float) -> tuple[Ints, Ints]:
+        """The ends of the numbers of units that may have been shown as these, all above the threshold: see the module.
+
+        Of the numbers on each side those up to the end are plausible, so it is found by bisection.
+        """
+        ends = []
+        for farthest in (np.maximum(shown - self.bound, self.min_units), shown + self.bound):
+            inside, outside = shown.copy(), farthest + np.sign(farthest - shown)
+            while (apart := np.abs(outside - inside) > 1).any():
+                middle = np.where(apart, inside + (outside - inside) // 2, inside)
+                plausible = self._is_plausible(middle, shown, float(level))
+                inside, outside = np.where(plausible, middle, inside), np.where(plausible, outside, middle)
+            ends.append(inside)
+        return ends[0], ends[1]
+
+    def _is_plausible(self, units: Ints, shown: Ints, level: float) -> npt.NDArray[np.bool_]:
+        """Whether |shown − units| <= r(units): noise that is nearer to 0 is less likely than `level`, given the key."""
+        least = self.threshold + 1 - units  # what noise must be at least
+        apart = np.abs(shown - units)
+        nearer = self._tail(np.maximum(1 - apart, least)) - self._tail(np.maximum(apart, least))
+        plausible: npt.NDArray[np.bool_] = (apart == 0) | (nearer < level * self._tail(least))
+        return plausible
+
+    def _tail(self, least: Ints) -> npt.NDArray[np.float64]:
+        """P(noise >= least), from its sum from max(least, 1 − least) on: (a^x − a^(k+1)) / (1 + a − 2 a^(k+1))."""
+        scale, after = float(self.scale), self.bound + 1
+        x = np.minimum(np.maximum(least, 1 - least), after)
+        beyond = np.exp(-x / scale) * -np.expm1((x - after) / scale)
+        beyond /= 1 + math.exp(-1 / scale) - 2 * math.exp(-after / scale)
+        return np.where(least > 0, beyond, 1 - beyond)
 
 
 @lru_cache(maxsize=1024)
