@@ -436,9 +436,17 @@ def counting(plan: ReleasePlan, number: NumberPlan, epsilon: Fraction) -> Releas
     measure = number.call.measure
     if is_whole(measure):
         measure = Measure(None, measure.filter)
-    call = Call("count", measure, number.call.text)
+    return _alone(plan, Call("count", measure, number.call.text), epsilon, "laplace")
+
+
+def by_itself(plan: ReleasePlan, number: NumberPlan, epsilon: Fraction, family: Family) -> ReleasePlan:
+    """The release of nothing but a number, by the same groups."""
+    return _alone(plan, replace(number.call, epsilon=None, levels=()), epsilon, family)
+
+
+def _alone(plan: ReleasePlan, call: Call, epsilon: Fraction, family: Family) -> ReleasePlan:
     query = replace(plan.query, calls=(call,), intervals=(), weights=(), epsilon=None)
-    return plan_release(query, epsilon, Fraction(0), "laplace")
+    return plan_release(query, epsilon, Fraction(0), family)
 
 
 def _check_size(query: ReleaseQuery) -> None:

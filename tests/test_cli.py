@@ -459,6 +459,15 @@ def test_explain_epsilons_of_quantiles(config: str, capsys: pytest.CaptureFixtur
     assert greatest["rank_half_width"] is None and greatest["rows_beyond"] > 0
 
 
+def test_explain_epsilons_of_a_deviation(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT STDDEV(age) FROM people"
+    assert main(["explain", config, sql, "--epsilons", "1"]) == 0
+    assert "/(n·s) |" in capsys.readouterr().out
+    assert main(["explain", config, sql, "--epsilons", "1", "--format", "json"]) == 0
+    (deviation,) = json.loads(capsys.readouterr().out)
+    assert deviation["half_width_times_rows"] is None and deviation["half_width_times_rows_and_itself"] > 0
+
+
 @pytest.mark.parametrize(
     ("sql", "epsilons", "code"),
     [
