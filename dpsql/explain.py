@@ -18,7 +18,7 @@ from dpsql.aggregates.aggregate import Basis
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan, alternative
 from dpsql.policy import Unit
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms import permute_and_flip
+from dpsql.privacy.mechanisms import cube, laplace, permute_and_flip
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
 from dpsql.result import LEVEL, Rank, moment_text, percent_text
@@ -216,7 +216,7 @@ def _planned(
     if other is not None and instead is not None:
         own = instead.bases[other.basis]
         facts["alternative"] = {
-            "mechanism": _mechanism(own), "epsilon": _number(own.epsilon), "others": _new_mechanism(plan, instead),
+            "mechanism": _mechanism(own), "epsilon": _number(own.epsilon), "others": _new_mechanism(plan),
             **_error(other, instead, level),
         }  # fmt: skip
     if grid.cells and number.call.sql_type in _MOMENTS:
@@ -251,10 +251,11 @@ def _moments(number: NumberPlan) -> list[str]:
     return [str(KeyDomain(call.type.kind, None).label(int(Fraction(end)))) for end in (bounds.lower, bounds.upper)]
 
 
-def _new_mechanism(plan: ReleasePlan, instead: ReleasePlan) -> str:
-    """The mechanism by which another plan of a release differs."""
-    known = {_mechanism(basis) for basis in plan.bases}
-    return next(name for name in (*(n for n in map(_mechanism, instead.bases) if n not in known), "other"))
+def _new_mechanism(plan: ReleasePlan) -> str:
+    """The mechanism that its alternative has for some numbers."""
+    uses_cube = any(basis.mechanism is cube.MECHANISM for basis in plan.bases)
+    other = laplace.MECHANISM if uses_cube else cube.MECHANISM
+    return other.name
 
 
 def _mechanism(basis: BasisPlan) -> str:
@@ -399,8 +400,7 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
             lines.append(f"    ends of its interval: {permute_and_flip.NAME}, epsilon {shares}")
         if number["rows_stored"]:
             lines.append(f"    {_stored_text(number)}")
-        if number["alternative"] and (other := _instead_text(number)):
-            lines.append(f"    {other}")
+        lines.append(f"    {_instead_text(number)}")
         if number["bound"]:
             lines.append(f"    counted in full: {number['bound']}")
         for part in number["parts"]:
@@ -423,14 +423,16 @@ def _partition_text(number: dict[str, Any]) -> str:
 
 
 def _instead_text(number: dict[str, Any]) -> str:
-    """What the error would be with the other mechanism; "" where it would be the same, or isn't known.
+    """What the error would be with the other mechanism, if there is one.
 
     The number itself may keep its mechanism, and have another share of ε for the other numbers' sake.
     """
     other = number["alternative"]
+    if other is None:
+        return "no other mechanism for it"
     error = _error_text(other)
-    if error in ("", _error_text(number)):
-        return ""
+    if error == _error_text(number):
+        error = "the same"
     if other["mechanism"] != number["mechanism"]:
         return f"instead with {other['mechanism']} noise: {error}"
     share = "" if other["epsilon"] == number["epsilon"] else f", epsilon {other['epsilon']:g} for this one"
