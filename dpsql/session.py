@@ -454,11 +454,11 @@ class Session:
     ) -> Compiled:
         policy = data.policy
         statement = data.parser.parse(sql, parameters)
-        query = analyze(statement.tree, policy, data.catalogue, today=today, level=level)
+        query = without_clock(analyze(statement.tree, policy, data.catalogue, today=today, level=level), today)
         _check_typed(statement)
         _check_bounds(statement, query)
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
-        plan = with_asked_intervals(replace(plan, outer=without_clock(plan.outer, today)), level)
+        plan = with_asked_intervals(plan, level)
         inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
         asked = questions(plan, inner, data.declared)
 
