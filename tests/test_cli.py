@@ -155,6 +155,7 @@ def test_query_as_json(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["query", config, "SELECT COUNT(*), MAX(pay) FROM people", "--format", "json", "--as", "rich"]) == 0
     none, of_greatest = json.loads(capsys.readouterr().out)["ranks"]
     assert none is None and of_greatest["beyond"] >= 1 and of_greatest["half_width"] is None
+    assert re.fullmatch(r"about [\d.,]+ rows? lies? beyond", of_greatest["text"])
     assert err.startswith("charged ε 100000, ")
 
 
