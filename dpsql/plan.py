@@ -462,8 +462,9 @@ def _check_size(query: ReleaseQuery) -> None:
 
 MAX_DRAWS = 2**26
 """Geometrics that the choices of a release draw: some seconds. As many rows may come from the engine."""
-LEAST_DRAWS = 2**9
-"""A choice takes as long as so many, however few candidates it has."""
+LEAST_DRAWS, LEAST_TOGETHER = 2**9, 2**3
+"""A choice takes as long as so many, however few candidates it has: one of a recursion, and one that is made for many
+groups together."""
 
 
 def draws_of_group(bases: Iterable[BasisPlan]) -> int:
@@ -476,8 +477,9 @@ def _draws(candidates: Candidates) -> int:
     numbers = len(candidates.mechanism.names)
     shared = len(candidates.mechanism.scales) - numbers
     if isinstance(candidates.mechanism, QuantileEnd):
-        return max(min(candidates.count, ENDS) + 1, LEAST_DRAWS)
-    return numbers * max(candidates.count, LEAST_DRAWS) + shared * max(SPLITS + 1, LEAST_DRAWS)
+        return max(min(candidates.count, ENDS) + 1, LEAST_TOGETHER)
+    least = LEAST_DRAWS if shared else LEAST_TOGETHER
+    return numbers * max(candidates.count, least) + shared * max(SPLITS + 1, LEAST_DRAWS)
 
 
 def _check_draws(query: ReleaseQuery, bases: Sequence[BasisPlan]) -> None:
