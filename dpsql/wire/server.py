@@ -127,6 +127,8 @@ class Server:
             await line.close()
 
     async def _talk(self, line: Line) -> None:
+        if self._ending:  # since it has connected
+            return
         while len(self._logging_in) >= LOGGING_IN:
             self._give_way()
         try:
