@@ -1,13 +1,14 @@
 """EXPLAIN: what a statement would release, with which noise, at what cost. No data, no charge.
 
 The half-width of a mean or a variance depends on the number of rows with a value, which is private: it is shown as
-±c/n.
+±c/n; that of a standard deviation s, which depends on that too, as ±c/(n·s). Stored answers fill in n and s.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,7 +18,7 @@ from dpsql.aggregates.aggregate import Basis
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan, alternative
 from dpsql.policy import Unit
 from dpsql.privacy.loss import PrivacyLoss
-from dpsql.privacy.mechanisms import permute_and_flip
+from dpsql.privacy.mechanisms import cube, laplace, permute_and_flip
 from dpsql.privacy.sensitivity import Part
 from dpsql.query import Key, KeyDomain
 from dpsql.result import LEVEL, Rank, moment_text, percent_text
@@ -32,19 +33,50 @@ class _Inner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What stored answers say of a number whose error depends on the data, for each group.
+
+    rows    the noisy number of the rows that it is computed from, at least 1
+    itself  of a standard deviation the noisy number; None where it isn't stored
+    """
+
+    rows: tuple[int, ...]
+    itself: tuple[float, ...] | None = None
+
+    def half_widths(self, times_rows: float, *, of_root: bool) -> tuple[float, ...]:
+        """The half-width of each group's number, where that of the mean or the variance is `times_rows` over the rows.
+
+        A variance that is v, give or take w, has a root between those of v − w and v + w: it is at most √w away from
+        that of v, whatever v.
+        """
+        widths = tuple(times_rows / rows for rows in self.rows)
+        if not of_root:
+            return widths
+        if self.itself is None:
+            return tuple(map(math.sqrt, widths))
+        return tuple(map(_of_root, self.itself, widths))
+
+
+def _of_root(root: float, width: float) -> float:
+    """How far the roots of what lies within `width` of a root's square are from it, at most."""
+    square = root * root
+    return max(root - math.sqrt(max(square - width, 0.0)), math.sqrt(square + width) - root)
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """What a statement would be charged now, what the budget leaves before it, and which releases cost nothing.
 
     Those are stored: by number, when they were released. `refused` says why nothing that reads private tables would be
-    answered, if so: who asks is locked, or has no budget at all. `rows` are the least and the greatest noisy number of
-    rows in a group that a stored answer has, by the numbers of a release and of a call in it.
+    answered, if so: who asks is locked, or has no budget at all. `known` is what stored answers say of errors, by the
+    numbers of a release and of a call in it.
     """
 
     charge: PrivacyLoss
     left: Fraction | None
     stored: Mapping[int, dt.datetime]
     refused: str | None = None
-    rows: Mapping[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    known: Mapping[tuple[int, int], Known] = field(default_factory=dict)
 
 
 def explain(
@@ -72,7 +104,9 @@ def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Co
         "affordable": cost.refused is None and (before is None or charged <= before),
         "refused": cost.refused,
         "releases": [
-            _release(release, [i.sql for i in queries], {c: n for (r, c), n in cost.rows.items() if r == number}, level)
+            _release(
+                release, [i.sql for i in queries], {c: n for (r, c), n in cost.known.items() if r == number}, level
+            )
             | {"stored": _moment(cost.stored.get(number))}
             for number, (release, queries) in enumerate(zip(plan.releases, inner, strict=True))
         ],
@@ -88,7 +122,7 @@ def _number(value: Fraction) -> float | int:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def _release(plan: ReleasePlan, sql: list[str], rows: Mapping[int, tuple[int, int]], level: Fraction) -> dict[str, Any]:
+def _release(plan: ReleasePlan, sql: list[str], known: Mapping[int, Known], level: Fraction) -> dict[str, Any]:
     instead = alternative(plan)
     others = [None] * len(plan.numbers) if instead is None else instead.numbers
     return {
@@ -99,7 +133,7 @@ def _release(plan: ReleasePlan, sql: list[str], rows: Mapping[int, tuple[int, in
         "keys": [_key(key) for key in plan.query.keys],
         "selection": _selection(plan),
         "numbers": [
-            _planned(number, plan, other, instead, rows.get(position), level)
+            _planned(number, plan, other, instead, known.get(position), level)
             for position, (number, other) in enumerate(zip(plan.numbers, others, strict=True))
         ],
         "inner_sql": sql,
@@ -161,7 +195,7 @@ def _planned(
     plan: ReleasePlan,
     other: NumberPlan | None,
     instead: ReleasePlan | None,
-    rows: tuple[int, int] | None,
+    known: Known | None,
     level: Fraction,
 ) -> dict[str, Any]:
     basis = plan.bases[number.basis]
@@ -175,14 +209,14 @@ def _planned(
         "parts_added": max(1, len(number.counts)),
         "bound": _bound(basis, plan.query.rows),
         **_error(number, plan, level),
-        "rows_stored": None if rows is None else list(rows),
+        **_stored_error(number, plan, known, level),
         "epsilon_of_ends": [_number(plan.bases[end].epsilon) for end in number.ends],
         "alternative": None,
     }
     if other is not None and instead is not None:
         own = instead.bases[other.basis]
         facts["alternative"] = {
-            "mechanism": _mechanism(own), "epsilon": _number(own.epsilon), "others": _new_mechanism(plan, instead),
+            "mechanism": _mechanism(own), "epsilon": _number(own.epsilon), "others": _new_mechanism(plan),
             **_error(other, instead, level),
         }  # fmt: skip
     if grid.cells and number.call.sql_type in _MOMENTS:
@@ -217,10 +251,11 @@ def _moments(number: NumberPlan) -> list[str]:
     return [str(KeyDomain(call.type.kind, None).label(int(Fraction(end)))) for end in (bounds.lower, bounds.upper)]
 
 
-def _new_mechanism(plan: ReleasePlan, instead: ReleasePlan) -> str:
-    """The mechanism by which another plan of a release differs."""
-    known = {_mechanism(basis) for basis in plan.bases}
-    return next(name for name in (*(n for n in map(_mechanism, instead.bases) if n not in known), "other"))
+def _new_mechanism(plan: ReleasePlan) -> str:
+    """The mechanism that its alternative has for some numbers."""
+    uses_cube = any(basis.mechanism is cube.MECHANISM for basis in plan.bases)
+    other = laplace.MECHANISM if uses_cube else cube.MECHANISM
+    return other.name
 
 
 def _mechanism(basis: BasisPlan) -> str:
@@ -252,6 +287,23 @@ def _error(number: NumberPlan, plan: ReleasePlan, asked: Fraction) -> dict[str, 
         "rank_half_width_usual": None if rank is None else rank.usual,
         "rows_beyond": None if rank is None else rank.beyond,
     }
+
+
+def _stored_error(
+    number: NumberPlan, plan: ReleasePlan, known: Known | None, asked: Fraction
+) -> dict[str, list[float] | None]:
+    """What is stored of a number whose error depends on it, and the half-width by that for the worst values; in the
+    groups where they are least and greatest.
+
+    That of a standard deviation that isn't stored is the most that it can be.
+    """
+    over_rows, grid = number.way.over_rows, plan.bases[number.basis].grid
+    found: dict[str, Sequence[float] | None] = dict.fromkeys(("rows_stored", "itself_stored", "half_width_stored"))
+    if known is not None and over_rows is not None:
+        _, worst = over_rows(plan.law(number), grid, float(asked))
+        widths = known.half_widths(worst, of_root=number.way.of_root)
+        found |= {"rows_stored": known.rows, "itself_stored": known.itself, "half_width_stored": widths}
+    return {name: None if values is None else [min(values), max(values)] for name, values in found.items()}
 
 
 def _bound(basis: BasisPlan, rows: Rows) -> str | None:
@@ -352,8 +404,7 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
             lines.append(f"    ends of its interval: {permute_and_flip.NAME}, epsilon {shares}")
         if number["rows_stored"]:
             lines.append(f"    {_stored_text(number)}")
-        if number["alternative"] and (other := _instead_text(number)):
-            lines.append(f"    {other}")
+        lines.append(f"    {_instead_text(number)}")
         if number["bound"]:
             lines.append(f"    counted in full: {number['bound']}")
         for part in number["parts"]:
@@ -376,14 +427,16 @@ def _partition_text(number: dict[str, Any]) -> str:
 
 
 def _instead_text(number: dict[str, Any]) -> str:
-    """What the error would be with the other mechanism; "" where it would be the same, or isn't known.
+    """What the error would be with the other mechanism, if there is one.
 
     The number itself may keep its mechanism, and have another share of ε for the other numbers' sake.
     """
     other = number["alternative"]
+    if other is None:
+        return "no other mechanism for it"
     error = _error_text(other)
-    if error in ("", _error_text(number)):
-        return ""
+    if error == _error_text(number):
+        error = "the same"
     if other["mechanism"] != number["mechanism"]:
         return f"instead with {other['mechanism']} noise: {error}"
     share = "" if other["epsilon"] == number["epsilon"] else f", epsilon {other['epsilon']:g} for this one"
@@ -399,11 +452,26 @@ def _selection_text(selection: dict[str, Any]) -> str:
 
 
 def _stored_text(number: dict[str, Any]) -> str:
-    """The half-width of a mean or a variance by a stored count of its rows, for the worst values."""
+    """The half-width by a stored count of a number's rows, for the worst values; of a standard deviation s that isn't
+    stored as a formula, and the most that it can be.
+    """
     least, most = number["rows_stored"]
-    widths = [f"±{plain(number['half_width_times_rows'] / rows)}" for rows in dict.fromkeys((least, most))]
-    counts = f"{least:,}" if least == most else f"{least:,} to {most:,} of a group"
-    return f"by the stored noisy number of rows, {counts}: {' to '.join(reversed(widths))}"
+    rows, widths = f"{least:,}", _range_text(number["half_width_stored"])
+    if least != most:
+        rows += f" to {most:,} of a group"
+    times = number["half_width_times_rows_and_itself"]
+    if times is None:
+        return f"by the stored noisy number of rows, {rows}: {widths}"
+    if number["itself_stored"] is None:
+        widths, largest = _range_text((times / most, times / least), "/s"), plain(number["half_width_stored"][1])
+        return f"by the stored noisy number of rows, {rows}: {widths}, at most ±{largest}"
+    itself = _range_text(number["itself_stored"], sign="")
+    return f"by the stored noisy number of rows, {rows}, and s, {itself}: {widths}"
+
+
+def _range_text(ends: Sequence[float], over: str = "", sign: str = "±") -> str:
+    """One number, or two."""
+    return " to ".join(f"{sign}{end}{over}" for end in dict.fromkeys(map(plain, ends)))
 
 
 def _error_text(number: dict[str, Any]) -> str:

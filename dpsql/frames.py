@@ -11,10 +11,10 @@ import datetime as dt
 import importlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
     import polars
     import pyarrow  # type: ignore[import-untyped]
+
+_Known = TypeVar("_Known")
 
 METADATA = b"dpsql.privacy"
 """The key of the privacy facts, as JSON, in the metadata of an Arrow schema."""
@@ -127,16 +129,14 @@ def polars_frame(result: Result, start: int, added: Added) -> polars.DataFrame:
 
 
 def privacy_facts(result: Result) -> dict[str, Any]:
-    """What frames say of their privacy: plain values, of which JSON can be made.
+    """What frames say of their privacy: plain values, of which JSON can be made. Of ranks where something is known.
 
     Half-widths that differ from row to row are not among them: they would be copied with the facts at each step, and
     stay as they are when rows are left out or sorted.
     """
     privacy = result.privacy
-    widths: dict[str, float | None] = {}
-    for column in result.columns:
-        same = widths.get(column.name, column.half_width) == column.half_width
-        widths[column.name] = column.half_width if same else None
+    widths = _by_name(result, lambda column: column.half_width)
+    ranks = _by_name(result, lambda column: None if column.rank is None else column.rank.facts(privacy.level))
     return {
         "analyst": privacy.analyst,
         "epsilon_charged": float(privacy.epsilon_charged),
@@ -144,8 +144,16 @@ def privacy_facts(result: Result) -> dict[str, Any]:
         "epsilon_left": None if privacy.epsilon_left is None else float(privacy.epsilon_left),
         "level": privacy.level,
         "stored": None if privacy.stored is None else privacy.stored.isoformat(timespec="seconds"),
-        "half_widths": {name: width for name, width in widths.items() if width is not None},
-    }
+        "half_widths": widths,
+    } | ({"ranks": ranks} if ranks else {})
+
+
+def _by_name(result: Result, known: Callable[[ResultColumn], _Known | None]) -> dict[str, _Known]:
+    """What is known of columns, by their names; not of those that share one and differ in it."""
+    found: dict[str, list[_Known | None]] = {}
+    for column in result.columns:
+        found.setdefault(column.name, []).append(known(column))
+    return {name: one for name, (one, *others) in found.items() if one is not None and others == [one] * len(others)}
 
 
 def package(name: str, extra: str) -> Any:

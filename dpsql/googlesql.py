@@ -288,7 +288,11 @@ def _text(value: list[Token]) -> str:
     return "".join(f"'{t.text}'" if t.token_type is TokenType.STRING else t.text for t in value)
 
 
-def _number(value: list[Token]) -> Fraction:
+_SUCH_AS = "write it out, such as 0.5"
+
+
+def _number(value: list[Token], wanted: str = "a number from 1e-30 to 1e30", hint: str = _SUCH_AS) -> Fraction:
+    """The exact number, 0 among them. Which are `wanted` is said of one that is too small, large or long to be read."""
     signs = list(takewhile(lambda token: token.token_type in _SIGNS, value))
     rest = value[len(signs) :]
     digits = all(token.token_type in (TokenType.NUMBER, TokenType.DOT) for token in rest)
@@ -297,9 +301,18 @@ def _number(value: list[Token]) -> Fraction:
         written = "".join(
             f"{' ' * blank}{_text([token])}" for blank, token in zip([False, *apart], value, strict=False)
         )
-        raise InvalidParameter(f"{written} is not a number", hint="write it out, such as 0.5")
-    magnitude = parse_epsilon(_text(rest)) if _text(rest).strip("0.") else Fraction(0)
+        raise InvalidParameter(f"{written} is not a number", hint=_SUCH_AS)
+    text = _text(rest)
+    try:
+        magnitude = parse_epsilon(text) if text.lower().partition("e")[0].strip("0.") else Fraction(0)
+    except InvalidParameter:
+        raise _is_not(value, wanted, hint) from None
     return -magnitude if _text(signs).count("-") % 2 else magnitude
+
+
+def _is_not(value: list[Token], wanted: str, hint: str) -> InvalidParameter:
+    text = _text(value)
+    return InvalidParameter(f"{text if len(text) <= 40 else f'{text[:40]}…'} is not {wanted}", hint=hint)
 
 
 def _epsilon(value: list[Token]) -> Fraction:
@@ -311,9 +324,10 @@ def _epsilon(value: list[Token]) -> Fraction:
 
 def _delta(value: list[Token]) -> Fraction:
     """Where all groups are declared none is spent, so any δ that is granted is enough."""
-    number = _number(value)
+    wanted, hint = "0, nor a number from 1e-30 to 1", "write delta = 1e-6, or leave it out"
+    number = _number(value, wanted, hint)
     if not 0 <= number <= 1:
-        raise InvalidParameter(f"{_text(value)} is not between 0 and 1", hint="write delta = 1e-6, or leave it out")
+        raise _is_not(value, wanted, hint)
     return number
 
 
@@ -325,9 +339,10 @@ MAX_ROWS = 2**30
 
 def _count(value: list[Token]) -> int:
     """How many rows or groups of a unit count. Where each row is a unit, any such bound holds."""
-    number = _number(value)
+    wanted, hint = f"a whole number from 1 to {MAX_ROWS}", "leave it out"
+    number = _number(value, wanted, hint)
     if number < 1 or number.denominator != 1 or number > MAX_ROWS:
-        raise InvalidParameter(f"{_text(value)} is not a whole number from 1 to {MAX_ROWS}", hint="leave it out")
+        raise _is_not(value, wanted, hint)
     return int(number)
 
 
@@ -368,9 +383,10 @@ def _weights(value: list[Token]) -> tuple[tuple[str, Fraction], ...]:
         if len(part) < 3 or part[1].token_type is not TokenType.COLON or part[0].token_type is TokenType.STRING:
             raise InvalidParameter(f"{_text(part)} is not a name and its weight", hint=_WEIGHTS)
         name = part[0].text.lower()
-        weight = _number(part[2:])
+        wanted = f"a weight from 1e-30 to {MAX_WEIGHT}"
+        weight = _number(part[2:], wanted, _WEIGHTS)
         if not 0 < weight <= MAX_WEIGHT:
-            raise InvalidParameter(f"the weight {_text(part[2:])} is not above 0, up to {MAX_WEIGHT}", hint=_WEIGHTS)
+            raise _is_not(part[2:], wanted, _WEIGHTS)
         if name in found:
             raise InvalidParameter(f"{part[0].text} is weighted twice", hint="give one weight")
         found[name] = weight

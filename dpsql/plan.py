@@ -444,9 +444,17 @@ def counting(plan: ReleasePlan, number: NumberPlan, epsilon: Fraction) -> Releas
     measure = number.call.measure
     if is_whole(measure):
         measure = Measure(None, measure.filter)
-    call = Call("count", measure, number.call.text)
+    return _alone(plan, Call("count", measure, number.call.text), epsilon, "laplace")
+
+
+def by_itself(plan: ReleasePlan, number: NumberPlan, epsilon: Fraction, family: Family) -> ReleasePlan:
+    """The release of nothing but a number, by the same groups."""
+    return _alone(plan, replace(number.call, epsilon=None, levels=()), epsilon, family)
+
+
+def _alone(plan: ReleasePlan, call: Call, epsilon: Fraction, family: Family) -> ReleasePlan:
     query = replace(plan.query, calls=(call,), intervals=(), weights=(), epsilon=None)
-    return plan_release(query, epsilon, Fraction(0), "laplace")
+    return plan_release(query, epsilon, Fraction(0), family)
 
 
 def _check_size(query: ReleaseQuery) -> None:
@@ -462,8 +470,9 @@ def _check_size(query: ReleaseQuery) -> None:
 
 MAX_DRAWS = 2**26
 """Geometrics that the choices of a release draw: some seconds. As many rows may come from the engine."""
-LEAST_DRAWS = 2**9
-"""A choice takes as long as so many, however few candidates it has."""
+LEAST_DRAWS, LEAST_TOGETHER = 2**9, 2**3
+"""A choice takes as long as so many, however few candidates it has: one of a recursion, and one that is made for many
+groups together."""
 
 
 def draws_of_group(bases: Iterable[BasisPlan]) -> int:
@@ -476,8 +485,9 @@ def _draws(candidates: Candidates) -> int:
     numbers = len(candidates.mechanism.names)
     shared = len(candidates.mechanism.scales) - numbers
     if isinstance(candidates.mechanism, QuantileEnd):
-        return max(min(candidates.count, ENDS) + 1, LEAST_DRAWS)
-    return numbers * max(candidates.count, LEAST_DRAWS) + shared * max(SPLITS + 1, LEAST_DRAWS)
+        return max(min(candidates.count, ENDS) + 1, LEAST_TOGETHER)
+    least = LEAST_DRAWS if shared else LEAST_TOGETHER
+    return numbers * max(candidates.count, least) + shared * max(SPLITS + 1, LEAST_DRAWS)
 
 
 def _check_draws(query: ReleaseQuery, bases: Sequence[BasisPlan]) -> None:
@@ -505,8 +515,15 @@ def check_intervals(query: ReleaseQuery, numbers: Sequence[NumberPlan]) -> None:
 def _interval_hint(query: ReleaseQuery, call: Call, *, arithmetic: bool) -> str:
     if call.choice is None or arithmetic:
         return "intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these"
-    if call.choice.fraction is None or call.sql_type in TEMPORAL.values():
-        return f"what is known of its rank: EXPLAIN SELECT {call.text} FROM {query.rows.name}"
+    asking = f"EXPLAIN SELECT {call.text} FROM {query.rows.name}"
+    of_moments = call.sql_type in TEMPORAL.values()
+    if call.choice.fraction is None:
+        known = f"about how many rows lie beyond it is known: {asking}"
+        near = 0.01 if call.choice.smallest else 0.99
+        quantile = f"; QUANTILE_CONT(x, {near}) has an interval, with OPTIONS(quantile_intervals = true)"
+        return known if of_moments else f"{known}{quantile}"
+    if of_moments:
+        return f"what is known of its rank: {asking}"
     return "have its ends chosen too: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true) …"
 
 

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from itertools import islice
 from operator import itemgetter
@@ -179,6 +179,10 @@ class Rank:
         most, usual = _rows(self.half_width), _rows(self.usual)
         rows = "row" if most == "1" else "rows"
         return f"within {most} {rows} of its rank at {percent_text(level)}, about {usual} among close values"
+
+    def facts(self, level: float) -> dict[str, Any]:
+        """The same as plain values, with the text."""
+        return {**asdict(self), "text": self.text(level)}
 
 
 def largest(ranks: Iterable[Rank | None]) -> Rank | None:

@@ -8,7 +8,7 @@ import os
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,12 +24,21 @@ from dpsql.answers import Answer, Answers, Question, answers_path, asker_of, dec
 from dpsql.columns import Released, ends, listed, released, sample
 from dpsql.engines import Engine, Transaction, open_engine
 from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, InternalError, UnsupportedQuery
-from dpsql.explain import Cost, explain
+from dpsql.explain import Cost, Known, explain
 from dpsql.expressions import refuse, show
 from dpsql.ledger import MAX_FAILURES, Ledger, Receipt, Remaining
 from dpsql.monte_carlo import drawn_ends, draws_of, with_drawn
 from dpsql.parse import Format, Parameters, Parser, Statement
-from dpsql.plan import Plan, ReleasePlan, charge_of, check_epsilon, counting, plan_query
+from dpsql.plan import (
+    Plan,
+    ReleasePlan,
+    TooSmall,
+    by_itself,
+    charge_of,
+    check_epsilon,
+    counting,
+    plan_query,
+)
 from dpsql.policy import Column, Kind, Policy, Table
 from dpsql.postprocess import Outer, Scratch
 from dpsql.privacy.interval import parse_level
@@ -337,29 +346,44 @@ class Session:
         except (AnalystLocked, BudgetExhausted) as refusal:
             left, refused = self.ledger.remaining(analyst, self.policy.budget), refusal.message
         run = self._begin(compiled, scratch, analyst)
-        rows = {} if run.left is None else self._stored_rows(compiled, analyst)
-        return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored, refused, rows)
+        known = {} if run.left is None else self._known(compiled, analyst)
+        return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored, refused, known)
 
-    def _stored_rows(self, compiled: Compiled, analyst: str) -> dict[tuple[int, int], tuple[int, int]]:
-        """The least and the greatest stored noisy number of rows of a group, where a number's error depends on it.
+    def _known(self, compiled: Compiled, analyst: str) -> dict[tuple[int, int], Known]:
+        """What is stored of numbers whose errors depend on the data: how many rows they are of and, of a standard
+        deviation, the number itself.
 
-        It is that of a count of just these rows, asked for by itself at the same ε or at the policy's: one question.
+        Each is of a count of just these rows, or of just this number, asked for by itself at the same ε or at the
+        policy's: one question.
         """
-        found: dict[tuple[int, int], tuple[int, int]] = {}
+        settings = self.policy.privacy
+        found: dict[tuple[int, int], Known] = {}
         for index, release_plan in enumerate(compiled.plan.releases):
             if release_plan.selection is not None or any(inner.constants for inner in compiled.inner[index]):
                 continue
+            epsilons = tuple(dict.fromkeys((release_plan.epsilon, settings.epsilon)))
             for position, number in enumerate(release_plan.numbers):
-                if number.way.over_rows is None or number.way.of_root:
+                if number.way.over_rows is None:
                     continue
-                for epsilon in dict.fromkeys((release_plan.epsilon, self.policy.privacy.epsilon)):
-                    counts = self._stored_count(counting(release_plan, number, epsilon), analyst)
-                    if counts is not None and (index, position) not in found:
-                        found[index, position] = max(min(counts), 1), max(max(counts), 1)
+                rows = self._first_stored((partial(counting, release_plan, number, e) for e in epsilons), analyst)
+                if rows is None:
+                    continue
+                alone = (partial(by_itself, release_plan, number, e, settings.mechanism) for e in epsilons)
+                itself = self._first_stored(alone, analyst) if number.way.of_root else None
+                of_each = tuple(max(int(n), 1) for n in rows)
+                found[index, position] = Known(of_each, None if itself is None else tuple(itself))
         return found
 
-    def _stored_count(self, part: ReleasePlan, analyst: str) -> list[int] | None:
-        """The noisy numbers of a stored release of one count."""
+    def _first_stored(self, planned: Iterable[Callable[[], ReleasePlan]], analyst: str) -> list[float] | None:
+        """The noisy numbers of the first release of one number that is stored. One that can't be isn't."""
+        for plan in planned:
+            with suppress(TooSmall):
+                if (numbers := self._stored_numbers(plan(), analyst)) is not None:
+                    return numbers
+        return None
+
+    def _stored_numbers(self, part: ReleasePlan, analyst: str) -> list[float] | None:
+        """The noisy numbers of a stored release of one number."""
         assert self.answers is not None
         plan = Plan((part,), exp.Select(), frozenset(), part.epsilon, NOTHING)
         (question,) = questions(plan, (inner_queries(part, self.engine),), self._current().declared)
@@ -367,7 +391,8 @@ class Session:
         if answer is None:
             return None
         columns = released(answer.noisy, part, counts="raw").columns
-        return [int(count) for count in columns[number_name(0)].tolist()]
+        numbers: list[float] = columns[number_name(0)].tolist()
+        return numbers
 
     def _explanation(self, compiled: Compiled, cost: Cost, form: Format) -> str:
         return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form, compiled.level)
@@ -429,11 +454,11 @@ class Session:
     ) -> Compiled:
         policy = data.policy
         statement = data.parser.parse(sql, parameters)
-        query = analyze(statement.tree, policy, data.catalogue, today=today, level=level)
+        query = without_clock(analyze(statement.tree, policy, data.catalogue, today=today, level=level), today)
         _check_typed(statement)
         _check_bounds(statement, query)
         plan = plan_query(query, policy.privacy, epsilon=epsilon)
-        plan = with_asked_intervals(replace(plan, outer=without_clock(plan.outer, today)), level)
+        plan = with_asked_intervals(plan, level)
         inner = tuple(inner_queries(r, self.engine) for r in plan.releases)
         asked = questions(plan, inner, data.declared)
 

@@ -6,6 +6,7 @@ import datetime as dt
 import itertools
 import json
 import logging
+import math
 import os
 import re
 import sqlite3
@@ -1005,3 +1006,53 @@ def explained_without_answers(folder: Path, sql: str) -> list[Any]:
     with asking(folder) as session:
         session.execute(COUNT, analyst="ann")
         return explained(session, sql)
+
+
+def test_explain_goes_by_a_stored_deviation_of_the_very_rows(folder: Path) -> None:
+    """Beside a stored count: first the most that it can be, then by the deviation itself, or the variance."""
+
+    def told(number: str, groups: str = "") -> dict[str, Any]:
+        sql = f"SELECT {number}, SUM(pay) FROM people {groups}"
+        numbers: list[dict[str, Any]] = json.loads(session.explain(sql, analyst="ann", form="json"))["releases"][0][
+            "numbers"
+        ]
+        return numbers[0]
+
+    with asking(folder) as session:
+        assert told("STDDEV(age)")["half_width_stored"] is None
+        (n,) = session.execute("SELECT COUNT(*) FROM people", analyst="ann").rows[0]
+        (width, _), counted = told("VARIANCE(age)")["half_width_stored"], told("STDDEV(age)")
+        assert (counted["rows_stored"], counted["itself_stored"]) == ([n, n], None)
+        assert counted["half_width_stored"] == pytest.approx([math.sqrt(width)] * 2)
+        text = session.explain("SELECT STDDEV(age), SUM(pay) FROM people", analyst="ann")
+        by_s = f"{counted['half_width_times_rows_and_itself'] / n:.1f}"[:-2]
+        assert re.search(rf"number of rows, {n}: ±{by_s}\S*/s, at most ±", text)
+
+        (variance,) = session.execute("SELECT VARIANCE(age) FROM people", analyst="ann").rows[0]
+        known = told("STDDEV(age)")
+        assert known["itself_stored"] == pytest.approx([math.sqrt(variance)] * 2)
+        low, high = (math.sqrt(max(variance + sign * width, 0)) for sign in (-1, 1))
+        root = math.sqrt(variance)
+        assert known["half_width_stored"] == pytest.approx([max(root - low, high - root)] * 2)
+        assert known["half_width_stored"] < counted["half_width_stored"]
+        assert told("STDDEV_POP(age)")["itself_stored"] != known["itself_stored"], "it is of a population"
+
+        for number in ("COUNT(*)", "STDDEV(age)"):
+            session.execute(f"SELECT sex, {number} FROM people GROUP BY sex", analyst="ann")
+        of_groups = told("STDDEV(age)", "GROUP BY sex")
+        least, most = of_groups["half_width_stored"]
+        assert of_groups["itself_stored"] != known["itself_stored"] and least < most
+        text = session.explain("SELECT STDDEV(age), SUM(pay) FROM people GROUP BY sex", analyst="ann")
+        assert re.search(r"number of rows, 1 to \d+ of a group, and s, \S+ to \S+: ±\S+ to ±\S+\n", text)
+        assert " and s, " in session.explain("SELECT STDDEV(age) FROM people", analyst="ann", epsilon=3)
+
+
+def test_no_stored_count_is_looked_for_that_can_t_be(folder: Path) -> None:
+    """At the policy's ε, where its noise would not fit."""
+    path = folder / "policy.yaml"
+    text = path.read_text(encoding="utf-8").replace("epsilon: 1, delta", "epsilon: 1e-9, delta")
+    path.write_text(text.replace("unit: row", "unit: {column: ward, max_rows: 1000000000}"), encoding="utf-8")
+    with asking(folder) as session:
+        with pytest.raises(Error, match="too small"):
+            session.plan("SELECT COUNT(*) FROM people")
+        assert "/(n·s)" in session.explain("SELECT STDDEV(age) FROM people", analyst="ann", epsilon=1)

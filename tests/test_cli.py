@@ -155,6 +155,7 @@ def test_query_as_json(config: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["query", config, "SELECT COUNT(*), MAX(pay) FROM people", "--format", "json", "--as", "rich"]) == 0
     none, of_greatest = json.loads(capsys.readouterr().out)["ranks"]
     assert none is None and of_greatest["beyond"] >= 1 and of_greatest["half_width"] is None
+    assert re.fullmatch(r"about [\d.,]+ rows? lies? beyond", of_greatest["text"])
     assert err.startswith("charged ε 100000, ")
 
 
@@ -457,6 +458,15 @@ def test_explain_epsilons_of_quantiles(config: str, capsys: pytest.CaptureFixtur
     median, greatest = json.loads(capsys.readouterr().out)
     assert median["rank_half_width"] > 0 and median["rows_beyond"] is None
     assert greatest["rank_half_width"] is None and greatest["rows_beyond"] > 0
+
+
+def test_explain_epsilons_of_a_deviation(config: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sql = "SELECT STDDEV(age) FROM people"
+    assert main(["explain", config, sql, "--epsilons", "1"]) == 0
+    assert "/(n·s) |" in capsys.readouterr().out
+    assert main(["explain", config, sql, "--epsilons", "1", "--format", "json"]) == 0
+    (deviation,) = json.loads(capsys.readouterr().out)
+    assert deviation["half_width_times_rows"] is None and deviation["half_width_times_rows_and_itself"] > 0
 
 
 @pytest.mark.parametrize(

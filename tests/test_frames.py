@@ -634,6 +634,20 @@ def test_html_says_what_is_known_of_ranks(cursor: dpsql.Cursor) -> None:
     assert rank is not None and html.endswith(f"; m: {rank.text(0.95)}</p>\n")
 
 
+def test_frames_say_what_is_known_of_ranks(cursor: dpsql.Cursor) -> None:
+    """In the words that stand below a table, and as numbers; not of names that several columns share."""
+    facts = cursor.execute("SELECT MAX(age) AS m, MIN(age) AS m, MEDIAN(age) AS q, COUNT(*) AS n FROM people").df()
+    assert cursor.privacy is not None
+    last, _, median, none = cursor.privacy.ranks
+    assert last is not None and median is not None and none is None
+    ranks = facts.attrs["privacy"]["ranks"]
+    assert ranks["m"]["text"] == last.text(0.95) and ranks["m"]["beyond"] == last.beyond
+    assert ranks == {"m": last.facts(0.95), "q": median.facts(0.95)} and json.dumps(ranks)
+    cursor.execute("SELECT MAX(age) AS m, MEDIAN(age) AS m FROM people")
+    assert cursor.df().attrs["privacy"].get("ranks") is None
+    assert "ranks" not in cursor.execute("SELECT COUNT(*) FROM people").df().attrs["privacy"]
+
+
 def test_errors_that_are_not_known_are_null() -> None:
     column = ResultColumn("r", "DOUBLE", None, intervals((1.0, -math.inf), (0.5, math.nan)))
     result = Result((column,), Values([(1.0,), (-math.inf,)]), Privacy("a", Fraction(1), Fraction(1), None))

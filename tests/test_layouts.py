@@ -706,16 +706,38 @@ def test_explain_names_the_mechanism_and_what_the_other_would_do(plain: Bench, a
     assert re.search(r"DISTINCT.*\n +instead with cube noise for other numbers, epsilon 0.0\d+ for this one: ±", text)
 
 
-def test_explain_shows_no_other_error_where_it_is_the_same(auto: Bench) -> None:
-    for sql in (
-        "SELECT AVG(age) FROM t",
-        "SELECT COUNT(*) FROM t",
-        "SELECT SUM(income) FROM t",
-        "SELECT COUNT(DISTINCT age) FROM t",
-    ):
-        assert "instead" not in auto.session.explain(sql, epsilon=1, analyst="anyone")
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ("AVG(age)", ["instead with cube noise: the same"]),
+        ("COUNT(*)", ["instead with cube noise: the same"]),
+        ("SUM(income)", ["instead with cube noise: the same"]),
+        ("COUNT(DISTINCT age)", ["no other mechanism for it"]),
+        ("MEDIAN(age), MAX(age)", ["no other mechanism for it"] * 2),
+        (
+            "MAX(age), COUNT(*)",
+            ["instead with cube noise for other numbers: the same", "instead with cube noise: the same"],
+        ),
+        (
+            "COUNT(DISTINCT age), SUM(age)",
+            ["instead with cube noise for other numbers: the same", "instead with cube noise: the same"],
+        ),
+    ],
+)
+def test_explain_says_where_the_other_error_is_the_same_or_there_is_none(
+    auto: Bench, numbers: str, told: list[str]
+) -> None:
+    text = auto.session.explain(f"SELECT {numbers} FROM t", epsilon=1, analyst="anyone")
+    assert [line.strip() for line in text.splitlines() if re.match(" +(instead|no other)", line)] == told
+    others = [number["alternative"] for number in facts(auto, numbers)]
+    assert all((other is None) == line.startswith("no other") for other, line in zip(others, told, strict=True))
+
+
+def test_explain_names_the_mechanism_that_other_numbers_would_have(auto: Bench) -> None:
     assert alternative(planned(auto, "COUNT(DISTINCT age)")) is None
     assert "instead with cube noise: ±" in auto.session.explain("SELECT AVG(maybe) FROM t", epsilon=1, analyst="anyone")
+    text = auto.session.explain("SELECT COUNT(DISTINCT age), SUM(age), SUM(income) FROM t", epsilon=1, analyst="anyone")
+    assert "instead with discrete Laplace noise for other numbers, epsilon 0.35908 for this one: ±8 at 95 %" in text
 
 
 def test_the_error_of_a_variance_is_a_formula_in_n(plain: Bench, auto: Bench) -> None:

@@ -193,6 +193,22 @@ def test_the_mean_of_nobody_is_in_its_interval() -> None:
         assert low <= mean <= high
 
 
+def test_the_day_may_be_part_of_an_expression_whose_interval_is_asked_for(laplace: Bench) -> None:
+    """It is a literal everywhere over noisy numbers: also in subqueries whose value rows are compared with."""
+    sql = """SELECT city, SUM(age) / COUNT(*) AS r, DP_INTERVAL_LOW(r) AS l,
+        SUM(age) / COUNT(*) + DATE_DIFF('day', DATE '2026-01-01', CURRENT_DATE) AS d, DP_INTERVAL_LOW(d),
+        DP_INTERVAL_HIGH(d), DATE_DIFF('day', DATE '2026-01-01', CURRENT_DATE) AS days FROM people GROUP BY city"""
+    answer = laplace.ask(sql)
+    assert answer.columns[3].intervals is not None
+    for row, pair in zip(answer.rows, answer.columns[3].intervals.pairs, strict=True):
+        _, ratio, low, moved, moved_low, moved_high, days = row
+        assert (moved, moved_low) == pytest.approx((ratio + days, low + days))
+        assert pair == (moved_low, moved_high)
+    after = "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) + DATE_DIFF('day', CURRENT_DATE, {}) FROM people)"
+    (everyone,), (nobody,) = (laplace.ask(after.format(f"DATE '{year}-01-01'"), 50).rows[0] for year in (1900, 3000))
+    assert abs(nobody) < 9 < ROWS - 9 < everyone
+
+
 def test_a_release_that_uses_another_has_its_own_intervals(laplace: Bench) -> None:
     sql = "SELECT AVG(age) AS a, STDDEV(age) AS s FROM people WHERE age < (SELECT AVG(age) + 5 FROM people)"
     answer = laplace.ask(sql, 20)

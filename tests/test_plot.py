@@ -214,6 +214,14 @@ def test_several_numbers_have_axes_of_their_own() -> None:
     assert chart.spec["description"] == "n and mean by name"
 
 
+def test_a_chart_is_shown_in_a_few_words() -> None:
+    many = plot(answer((KEY, COUNT, MEAN), [(i, i, 10.0) for i in range(2)]))
+    assert repr(many) == str(many) == "<dpsql.Chart of 'n and mean by decade', 2 rows>"
+    assert repr(plot(answer((KEY, COUNT), [(1, 2)]))) == "<dpsql.Chart of 'n by decade', 1 row>"
+    assert repr(plot(answer((KEY, COUNT), []))).endswith(", 0 rows>")
+    assert len(repr(plot(answer((replace(KEY, name="k" * 10_000), COUNT), [(1, 2)])))) < 500
+
+
 def test_one_row_of_numbers() -> None:
     chart = plot(answer((COUNT, column_of("mean", [10], [8], [11])), [(1700, 10.0)]))
     assert [channels(chart, panel)["x"]["title"] for panel in (0, 1)] == ["n", "mean"]

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from dpsql.aggregates.choice import ladder
+from dpsql.audit.replay import RecordingNoise, Violated, compare, record
 from dpsql.display import rank_notes, unknown_note
 from dpsql.errors import DatabaseError, UnsupportedQuery
 from dpsql.privacy.mechanisms import permute_and_flip
-from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, choose, nearest
+from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, choose, choose_each, nearest
 from dpsql.privacy.noise import SystemNoise
 from dpsql.result import Rank
 from tests.chisquare import chi_square
@@ -47,15 +48,29 @@ def law(distances: Any, scale: Fraction) -> list[float]:
     ([10**15, 0], F(10**15)),
 ])  # fmt: skip
 def test_the_choice_has_the_law_of_permute_and_flip(distances: list[int], scale: Fraction) -> None:
+    """Of many groups together each has it, also beside others that are farther from their best."""
     noise, size = SystemNoise(SeededBytes(7)), 8_000
     array = np.array(distances, dtype=object if max(distances) > 2**62 else np.int64)
-    counts = np.bincount([choose(array, scale, noise) for _ in range(size)], minlength=len(distances))
+    groups = np.array([array + group % 3 for group in range(size)], dtype=array.dtype)
+    counts = np.bincount(choose_each(groups, scale, noise), minlength=len(distances))
+    assert 0 <= choose(array, scale, noise) < len(distances)
     expected = np.array(law(distances, scale)) * size
     likely = expected >= 5
     assert counts[~likely].sum() <= 10
     if likely.sum() > 1:
         statistic, critical = chi_square(counts[likely], expected[likely])
         assert statistic < critical
+
+
+@pytest.mark.slow
+def test_choices_of_several_groups_are_independent() -> None:
+    """Of two that stand beside each other all pairs have the product of their chances."""
+    distances, scale, size = [0, 1, 3], F(2), 20_000
+    chosen = choose_each(np.array([distances] * size), scale, SystemNoise(SeededBytes(11)))
+    counts = np.bincount(chosen[0::2] * 3 + chosen[1::2], minlength=9)
+    of_one = np.array(law(distances, scale))
+    statistic, critical = chi_square(counts, np.outer(of_one, of_one).ravel() * (size // 2))
+    assert statistic < critical
 
 
 def histograms(cells: int, most: int) -> Iterator[tuple[int, ...]]:
@@ -79,6 +94,9 @@ class Enumerating:
         self.probability *= law(list(distances), scale)[chosen]
         return chosen
 
+    def choose_each(self, distances: Any, scale: Fraction, noise: Any) -> Any:
+        return np.array([self.choose(row, scale, noise) for row in distances])
+
 
 def outcomes(mechanism: Quantiles | Extreme | QuantileEnd, counts: tuple[int, ...]) -> dict[tuple[int, ...], float]:
     """The law of all that a mechanism chooses for a group."""
@@ -89,6 +107,7 @@ def outcomes(mechanism: Quantiles | Extreme | QuantileEnd, counts: tuple[int, ..
         one.script = list(script)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(permute_and_flip, "choose", one.choose)
+            patch.setattr(permute_and_flip, "choose_each", one.choose_each)
             chosen = mechanism.choose(np.array(counts, dtype=np.int64), None)  # type: ignore[arg-type]
         found[chosen] = found.get(chosen, 0.0) + one.probability
         script = one.script[: len(one.asked)]
@@ -211,6 +230,72 @@ def test_two_quantiles_are_chosen_apart_and_in_order() -> None:
 def test_a_choice_that_makes_no_sense_is_refused(make: Any) -> None:
     with pytest.raises(ValueError, match=r"quantiles have|fractions lie|an extreme has|an end has"):
         make()
+
+
+def test_a_replay_sees_choices_of_groups_that_share_coins_or_move_too_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = "{v: {type: integer, bounds: [0, 9]}, k: {type: integer, bounds: [1, 30]}}"
+    policy = make_policy(f"  t: {{source: t.parquet, unit: row, columns: {columns}}}\n")
+    made = bench(policy, {"t": {"v": "BIGINT", "k": "INTEGER"}}, RecordingNoise())
+    sql = "SELECT k, MAX(v) FROM t GROUP BY k"
+    compiled = made.session.plan(sql, epsilon=1).plan
+
+    def loss() -> Fraction:
+        runs = []
+        for rows in ([("3", "7"), ("4", "8")], [("3", "7"), ("4", "8"), ("3", "8")]):
+            made.engine.set_rows("t", rows)
+            runs.append(record(made, sql))
+        return compare(compiled, *runs)
+
+    assert 0 < loss() <= 1
+    assert len({draw.size for draw in record(made, sql).draws}) == 1, "all groups are drawn for together"
+
+    def sharing(distances: Any, scale: Fraction, noise: Any) -> Any:
+        coins = np.tile(noise.geometric(scale, distances.shape[1]), (len(distances), 1))
+        return np.argmax(coins >= distances, axis=1)
+
+    for place, fault, said in (
+        ("choose_each", sharing, "without a coin for each candidate"),
+        ("_distances", lambda below, through, rank, b: 4 * abs(below - rank), "moved a choice by 2 of its bound"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(permute_and_flip, place, fault)
+            with pytest.raises(Violated, match=said):
+                loss()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Quantiles((F(1, 3),), 1, F(1)), Quantiles((F(1, 10), F(3, 4)), 1, F(1)),
+        Quantiles((F(1, 4), F(1, 2), F(3, 4)), 1, F(1)),
+        Extreme(True, 40, 1, F(9)), Extreme(False, 40, 1, F(9)),
+        QuantileEnd(F(1, 3), False, F(9, 10), 39, 1, F(9)), QuantileEnd(F(1, 3), True, F(9, 10), 39, 1, F(9)),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("weight", [1, 2**20, 2**70], ids=str)
+def test_what_is_chosen_in_a_group_depends_on_no_other(
+    mechanism: Quantiles | Extreme | QuantileEnd, weight: int
+) -> None:
+    """Without noise the choices of several groups are those of each alone; also where one group needs wide numbers."""
+    groups = np.array(
+        [[(7 * i * j + i * i) % 5 * weight ** (i == 4) for j in range(40)] for i in range(6)], dtype=object
+    )
+    groups = groups if weight > 2**60 else groups.astype(np.int64)
+    together = mechanism.choose_each(groups, ZeroNoise())
+    assert together.dtype == np.int64
+    for group, chosen in zip(groups, together.T.tolist(), strict=True):
+        assert tuple(chosen) == mechanism.choose(group, ZeroNoise())
+
+
+def test_groups_are_chosen_in_a_part_at_a_time(exact: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many together, what is chosen is the same."""
+    sql = "SELECT b, k, MEDIAN(v), MAX(v), MIN(v), QUANTILE_CONT(v, [0.1, 0.9]) FROM t GROUP BY b, k"
+    usual = exact.ask(sql, 50).rows
+    assert len(set(map(str, usual))) == 6
+    for chunk in (1, 300, 900):
+        monkeypatch.setattr("dpsql.release.CHUNK", chunk)
+        assert exact.ask(sql, 50).rows == usual
 
 
 @pytest.mark.parametrize("dtype", [np.int64, object])
@@ -701,8 +786,9 @@ def test_what_would_take_minutes_is_refused() -> None:
         "bounds: [1, 400000]}}"  # fmt: skip
     policy = make_policy(f"  t: {{source: t.parquet, unit: row, columns: {columns}}}\n")
     made = bench(policy, {"t": {"v": "BIGINT", "a": "INTEGER", "k": "INTEGER"}}, ZeroNoise())
-    made.session.plan("SELECT k, MEDIAN(a) FROM t WHERE k BETWEEN 1 AND 100000 GROUP BY k", epsilon=1)
-    for sql in ("SELECT k, MEDIAN(v) FROM t GROUP BY k", "SELECT k, MEDIAN(a), MIN(a) FROM t GROUP BY k"):
+    made.session.plan("SELECT k, MEDIAN(a), MIN(a) FROM t GROUP BY k", epsilon=1)
+    several = "SELECT k, QUANTILE_CONT(a, [0.25, 0.5, 0.75]) FROM t GROUP BY k"
+    for sql in ("SELECT k, MEDIAN(v) FROM t GROUP BY k", several):
         with pytest.raises(UnsupportedQuery, match=r"in 400000 groups take too long"):
             made.session.plan(sql, epsilon=1)
     nine = (
@@ -742,12 +828,12 @@ def test_the_error_in_rank_is_within_what_is_said(epsilon: str, fractions: tuple
         below = np.cumsum(counts) - counts
         total = counts.sum()
         inside = within = 0
-        for _ in range(draws):
-            for fraction, cell in zip(mechanism.fractions, mechanism.choose(counts, noise), strict=True):
-                target = float(fraction) * total
-                error = max(0.0, below[cell] - target, target - below[cell] - counts[cell])
-                inside += error <= mechanism.usual_rank_half_width(fraction, 0.95)
-                within += error <= mechanism.rank_half_width(fraction, 0.95, 512)
+        chosen = mechanism.choose_each(np.tile(counts, (draws, 1)), noise)
+        for fraction, cells in zip(mechanism.fractions, chosen, strict=True):
+            target = float(fraction) * total
+            errors = np.maximum(below[cells] - target, target - below[cells] - counts[cells])
+            inside += (errors <= mechanism.usual_rank_half_width(fraction, 0.95)).sum()
+            within += (errors <= mechanism.rank_half_width(fraction, 0.95, 512)).sum()
         size = draws * len(fractions)
         slack = 4.75 * math.sqrt(0.95 * 0.05 / draws)  # quantiles of one draw depend on each other
         assert within / size >= 0.95 - slack

@@ -163,10 +163,10 @@ class Candidates:
     def count(self) -> int:
         return len(self.starts) or self.grid.cells + 1
 
-    def index(self, candidate: int) -> int:
-        """The grid index of the value that a candidate stands for: of an extreme, its range's far end."""
+    def indices(self, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The grid indices of the values that candidates stand for: of an extreme, its range's far end."""
         if not self.starts:
-            return candidate
+            return chosen
         if isinstance(self.mechanism, Extreme) and self.mechanism.smallest:
-            return self.starts[candidate]
-        return (*self.starts[1:], self.grid.cells + 1)[candidate] - 1
+            return np.array(self.starts, dtype=np.int64)[chosen]
+        return np.array((*self.starts[1:], self.grid.cells + 1), dtype=np.int64)[chosen] - 1

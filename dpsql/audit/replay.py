@@ -34,11 +34,14 @@ class Violated(AssertionError):
 
 @dataclass(slots=True)
 class Draw:
-    """One array of noise: its parameters and the exact integers that met it; `together` so many were drawn at once."""
+    """One array of noise: its parameters and the exact integers that met it; `together` so many were drawn at once.
+
+    Where it is for choices, `exact` are the distances of the candidates of each.
+    """
 
     scale: Fraction
     size: int
-    exact: list[int] = field(default_factory=list)
+    exact: list[Any] = field(default_factory=list)
     mechanism: str = laplace.MECHANISM.name
     together: int = 1
 
@@ -64,10 +67,13 @@ class _Probe(np.ndarray[Any, np.dtype[np.int64]]):
             draw.exact = other.tolist()
             assert len(draw.exact) == draw.size
             return frozen
-        if ufunc is np.greater_equal and method == "__call__":  # a choice: coins that show heads for one candidate
+        if ufunc is np.greater_equal and method == "__call__":  # choices: coins that show heads for one candidate each
             assert self.draw is not None and self.frozen is not None and not self.draw.exact
+            choices, candidates = plain[1].shape
+            assert plain[0].shape == plain[1].shape
             self.draw.exact = plain[1].tolist()
-            return self.frozen > 0
+            places = (int(self.frozen[0]) + 104_729 * np.arange(choices)) % candidates
+            return np.arange(candidates) == places[:, None]
         return getattr(ufunc, method)(*plain, **options)
 
 
@@ -98,14 +104,13 @@ class RecordingNoise:
     def geometric(self, scale: Fraction, size: int) -> npt.NDArray[np.int64]:
         probe = self._probe(Draw(scale, size, [], permute_and_flip.NAME))
         assert isinstance(probe, _Probe)
-        probe.frozen = np.zeros(size, dtype=np.int64)
-        probe.frozen[104_729 * len(self.draws) % size] = 1
+        probe.frozen = np.full(size, 104_729 * len(self.draws), dtype=np.int64)
         return probe
 
     def below(self, limits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        if limits.tolist() != [1]:
+        if (limits != 1).any():
             raise Violated("it was chosen among other candidates than those whose coins showed heads")
-        return np.zeros(1, dtype=np.int64)
+        return np.zeros_like(limits)
 
     def truncated(self, scale: Fraction, bound: int, size: int) -> npt.NDArray[np.int64]:
         raise NotImplementedError("which keys there are depends on the rows: see `selected_by`")
@@ -193,13 +198,20 @@ def _lost_in_choices(basis: BasisPlan, cells: int, draws: Iterator[tuple[Draw, D
     """
     assert basis.candidates is not None
     scales, loss = basis.candidates.mechanism.scales, Fraction(0)
-    for _ in range(cells * len(scales)):
+    left = cells * len(scales)
+    while left > 0:
         a, b = next(draws)
-        if (a.scale, a.size, a.mechanism) != (b.scale, b.size, b.mechanism) or a.scale not in scales:
+        named = a.mechanism == b.mechanism == permute_and_flip.NAME
+        if (a.scale, a.size) != (b.scale, b.size) or a.scale not in scales or not named:
             raise Violated(f"a choice was made with the scale {a.scale}, which the plan doesn't have")
-        if a.exact != b.exact:
-            apart = [y - x for x, y in zip(a.exact, b.exact, strict=True)]
+        if sum(map(len, a.exact)) != a.size:
+            raise Violated("a choice was made without a coin for each candidate")
+        left -= len(a.exact)
+        for one, other in zip(a.exact, b.exact, strict=True) if a.exact != b.exact else ():
+            apart = [y - x for x, y in zip(one, other, strict=True)]
             loss += (max(apart) - min(apart)) / a.scale
+    if left < 0:
+        raise Violated("more was chosen than the plan says")
     if loss > basis.epsilon:
         raise Violated(f"one unit moved a choice by {float(loss / basis.epsilon):.3g} of its bound")
     return loss

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import asdict
 from typing import Any, Literal
 
 from dpsql.display import cells, charged_text, has_error, is_number, json_number, json_value, plain
@@ -106,7 +105,8 @@ def _json(result: Result) -> str:
         },
     }
     if any(column.rank for column in result.columns):
-        facts["ranks"] = [None if column.rank is None else asdict(column.rank) for column in result.columns]
+        ranks = (column.rank for column in result.columns)
+        facts["ranks"] = [None if rank is None else rank.facts(privacy.level) for rank in ranks]
     return "{\n" + ",\n".join(f'"{key}": {_lines(value)}' for key, value in facts.items()) + "\n}\n"
 
 

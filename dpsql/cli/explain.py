@@ -25,7 +25,8 @@ from dpsql.table import Head, Style, table
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One noisy number at one ε; a mean's half-width is known up to the number of rows n, and shown as c/n.
+    """One noisy number at one ε; a mean's half-width is known up to the number of rows n, and shown as c/n, that of a
+    standard deviation s as c/(n·s).
 
     Of a quantile that of its rank is, in rows; of MIN and MAX about how many rows lie beyond.
     `refused` says why there is none; `queries` None: no limit.
@@ -36,6 +37,7 @@ class Choice:
     scales: tuple[float, ...] = ()
     half_width: float | None = None
     half_width_times_rows: float | None = None
+    half_width_times_rows_and_itself: float | None = None
     rank_half_width: float | None = None
     rows_beyond: float | None = None
     is_count: bool = False
@@ -108,6 +110,7 @@ def _choices(session: Session, sql: str, given: Any, epsilon: str, level: Fracti
             tuple(dict.fromkeys(float(part["scale"]) for part in number["parts"])),
             number["half_width"],
             number["half_width_times_rows"],
+            number["half_width_times_rows_and_itself"],
             number["rank_half_width"],
             number["rows_beyond"],
             number["call"].upper().startswith("COUNT("),
@@ -156,6 +159,8 @@ def _width(choice: Choice) -> str:
         return f"{short(choice.rank_half_width)} in rank"
     if choice.rows_beyond is not None:
         return f"{short(choice.rows_beyond)} beyond"
+    if choice.half_width_times_rows_and_itself is not None:
+        return f"{short(choice.half_width_times_rows_and_itself)}/(n·s)"
     return "" if choice.half_width_times_rows is None else f"{short(choice.half_width_times_rows)}/n"
 
 
@@ -168,6 +173,7 @@ def _json(choices: list[Choice], level: Fraction) -> str:
             "level": float(level),
             "half_width": choice.half_width,
             "half_width_times_rows": choice.half_width_times_rows,
+            "half_width_times_rows_and_itself": choice.half_width_times_rows_and_itself,
             "rank_half_width": choice.rank_half_width,
             "rows_beyond": choice.rows_beyond,
             "queries_left": 0 if choice.refused else choice.queries,

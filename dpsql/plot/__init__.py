@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -63,8 +63,13 @@ class Chart:
     result  what is drawn
     """
 
-    spec: dict[str, Any]
-    result: Result
+    spec: dict[str, Any] = field(repr=False)
+    result: Result = field(repr=False)
+
+    def __repr__(self) -> str:
+        """What it shows, in words: all of it would be every row, twice."""
+        rows = len(self.result.values)
+        return f"<dpsql.Chart of {self.spec['description']!r}, {rows:,} row{'s' * (rows != 1)}>"
 
     def svg(self) -> str:
         """The drawing as SVG. Raises InterfaceError where vl-convert-python is missing."""

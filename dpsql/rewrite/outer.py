@@ -11,7 +11,7 @@ import datetime as dt
 import itertools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from dpsql.errors import UnsupportedQuery
 from dpsql.expressions import position_of, refuse, show
-from dpsql.query import direct_release
+from dpsql.query import Query, direct_release
 from dpsql.rows import RESERVED
 
 _SYNTAX = frozenset(
@@ -232,12 +232,23 @@ def _position(tree: exp.Expr, word: str) -> int | None:
     return None
 
 
-def without_clock(tree: exp.Expr, today: dt.date) -> exp.Expr:
-    """CURRENT_DATE as the literal that the compiler was given."""
-    if tree.find(exp.CurrentDate) is None:
-        return tree
+def without_clock(query: Query, today: dt.date) -> Query:
+    """The query with CURRENT_DATE over noisy numbers as the literal that the compiler was given: in the outer query, in
+    constants and in arithmetic whose intervals are asked for.
+    """
     literal = exp.cast(exp.Literal.string(today.isoformat()), "DATE")
-    return tree.transform(lambda n: literal.copy() if isinstance(n, exp.CurrentDate) else n)
+
+    def dated(tree: exp.Expr) -> exp.Expr:
+        if tree.find(exp.CurrentDate) is None:
+            return tree
+        return tree.transform(lambda n: literal.copy() if isinstance(n, exp.CurrentDate) else n)
+
+    releases = tuple(
+        replace(r, intervals=tuple((dated(of) if isinstance(of, exp.Expr) else of, at) for of, at in r.intervals))
+        for r in query.releases
+    )
+    constants = tuple(replace(constant, tree=dated(constant.tree)) for constant in query.constants)
+    return replace(query, releases=releases, outer=dated(query.outer), constants=constants)
 
 
 def plain_columns(root: exp.Expr) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ from dpsql.errors import Cancelled
 from dpsql.wire.backend import Backend, Job, Steps
 from dpsql.wire.connection import Asked, Connection
 from dpsql.wire.line import AT_ONCE, Gone, Line
-from dpsql.wire.refusals import Farewell
+from dpsql.wire.refusals import STOPPED, Farewell
 
 TURN = 0.001
 """Seconds for which one connection is answered before others are."""
@@ -63,7 +63,7 @@ class Conversation:
                 await self._answer(self._backend.answer(event.request))
             await self._flush()
             if self._ending:
-                return await self._part("57P01", "the server is being stopped")
+                return await self._part(*STOPPED)
             try:
                 async with asyncio.timeout(self._idle) as self._reading:
                     data = await self._line.read()
@@ -85,7 +85,7 @@ class Conversation:
     def end(self) -> None:
         """Say goodbye, after what is being answered."""
         self._ending = True
-        if self._reading is not None:
+        if self._reading is not None and not self._reading.expired():
             self._reading.reschedule(asyncio.get_running_loop().time())
 
     async def _part(self, sqlstate: str, message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 
 from dpsql.wire.tls import Tls
@@ -43,8 +44,9 @@ class Line:
         """Where it comes from, as `network` has it."""
         found: socket.socket | None = writer.get_extra_info("socket")
         if found is not None:
-            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            with suppress(OSError):  # who has connected may be gone
+                found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     async def read(self) -> bytes:
         """What the client sends next; b"" once it has gone."""

@@ -18,6 +18,8 @@ class Farewell(Refusal):
     """A refusal that ends the connection."""
 
 
+STOPPED = "57P01", "the server is being stopped"
+"""What all are told then."""
 LONGEST_NAME = 255
 """Characters of the name of a prepared statement, a portal, a cursor, a savepoint: many are kept."""
 

@@ -21,7 +21,7 @@ from dpsql.wire.catalogue import Catalogue
 from dpsql.wire.connection import Cancel, Connection, Gate, LoggedIn, StartTls
 from dpsql.wire.conversation import Conversation
 from dpsql.wire.line import Gone, Line
-from dpsql.wire.refusals import Farewell
+from dpsql.wire.refusals import STOPPED, Farewell
 from dpsql.wire.scram import Users
 
 LOGIN_SECONDS = 30.0
@@ -87,28 +87,36 @@ class Server:
         return str(address[0]), int(address[1])
 
     async def stop(self) -> None:
-        """Let nobody in any more, let requests under way end, say goodbye to all."""
+        """Let nobody in any more, let requests under way end, say goodbye to all. Nothing of any connection is left."""
         self._ending = True
         if self._server is not None:
             self._server.close()
+        for limit in self._logging_in:
+            _end_now(limit)
         for _, conversation, _ in list(self._conversations.values()):
             conversation.end()
-        tasks = list(self._tasks)
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=CLOSING_SECONDS)
+        if self._tasks:  # no others come: see `_accept`
+            _, late = await asyncio.wait(self._tasks, timeout=CLOSING_SECONDS)
             for task in late:
                 task.cancel()
+            if late:
+                await asyncio.wait(late)
         for pool in self._pools.values():
             pool.shutdown(wait=True, cancel_futures=True)
         self._catalogue.close()
 
     # ------------------------------------------------------------------------------------------ connections
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Have a task talk with whoever has connected. It is known from its beginning, so that `stop` finds it."""
+        if self._ending:
+            writer.transport.abort()
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(Line(reader, writer)))
         self._tasks.add(task)
-        line = Line(reader, writer)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, line: Line) -> None:
         try:
             await self._talk(line)
         except Gone:
@@ -117,10 +125,9 @@ class Server:
             logging.getLogger("dpsql").error("a connection failed: %s", type(error).__name__)
         finally:
             await line.close()
-            self._tasks.discard(task)
 
     async def _talk(self, line: Line) -> None:
-        if self._ending:
+        if self._ending:  # since it has connected
             return
         while len(self._logging_in) >= LOGGING_IN:
             self._give_way()
@@ -141,7 +148,7 @@ class Server:
         most, _ = Counter(self._logging_in.values()).most_common(1)[0]
         oldest = next(limit for limit, network in self._logging_in.items() if network == most)
         del self._logging_in[oldest]
-        oldest.reschedule(asyncio.get_running_loop().time())
+        _end_now(oldest)
 
     async def _log_in(self, line: Line) -> tuple[Connection, LoggedIn] | None:
         """Everything before the first request; None where it leads to none."""
@@ -181,6 +188,8 @@ class Server:
     async def _converse(self, line: Line, connection: Connection, user: LoggedIn) -> None:
         settings = self._settings
         try:
+            if self._ending:
+                raise Farewell(*STOPPED, hint="connect again")
             self._check_room(user.analyst)
             database = user.parameters.get("database") or user.analyst
             backend = Backend(Asker(self._session, self._catalogue, user.analyst, database), user.parameters)
@@ -222,3 +231,9 @@ class Server:
             self._last = self._last % (2**31 - 1) + 1
             if self._last not in self._conversations:
                 return self._last
+
+
+def _end_now(limit: asyncio.Timeout) -> None:
+    """Let a time limit be over, if it isn't anyway."""
+    if not limit.expired():
+        limit.reschedule(asyncio.get_running_loop().time())

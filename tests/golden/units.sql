@@ -7,6 +7,7 @@ SELECT status, COUNT(*) FROM orders WHERE priority > 2 GROUP BY status
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -122,6 +123,7 @@ SELECT COUNT(DISTINCT cust) FROM orders
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(DISTINCT cust): ±3 at 95 %; discrete Laplace, basis present, epsilon 1
+-->     no other mechanism for it
 -->     counted in full: 1 group of a unit
 -->     present: Δf 1, scale 1
 -->   inner SQL (on the private engine):
@@ -136,6 +138,7 @@ SELECT status, COUNT(DISTINCT cust) FROM orders GROUP BY status
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   COUNT(DISTINCT cust): ±9 at 95 %; discrete Laplace, basis present, epsilon 1
+-->     no other mechanism for it
 -->     counted in full: 3 groups of a unit
 -->     present: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -150,6 +153,7 @@ SELECT priority, COUNT(DISTINCT cust) FROM orders GROUP BY priority
 --> release 0 of orders: 5 groups, epsilon 1, unit orders.cust
 -->   key priority: 5 values from bounds: 1, 2, 3, 4, 5
 -->   COUNT(DISTINCT cust): ±10 at 95 %; discrete Laplace, basis present, epsilon 1
+-->     no other mechanism for it
 -->     counted in full: 3 groups of a unit, of which more count in proportion
 -->     present: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -164,9 +168,11 @@ SELECT clinic, COUNT(DISTINCT cust), COUNT(*) FROM visit GROUP BY clinic
 --> release 0 of visit: 3 groups, epsilon 1, unit visit.cust
 -->   key clinic: 3 values from listed values: X, Y, Z
 -->   COUNT(DISTINCT cust): ±19 at 95 %; discrete Laplace, basis present, epsilon 0.324781
+-->     instead with cube noise for other numbers: the same
 -->     counted in full: 2 groups of a unit, of which more count in proportion
 -->     present: Δf 2, scale 6.158
 -->   COUNT(*): ±27 at 95 %; discrete Laplace, basis rows, epsilon 0.675219
+-->     instead with cube noise: the same
 -->     counted in full: 2 groups of a unit with 3 rows each, which is less than 12 rows
 -->     rows: Δf 6, scale 8.886
 -->   inner SQL (on the private engine):
@@ -181,6 +187,7 @@ SELECT COUNT(DISTINCT cust) FILTER (WHERE total > 0) FROM orders
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(DISTINCT cust) FILTER(WHERE total > 0): ±3 at 95 %; discrete Laplace, basis present, epsilon 1
+-->     no other mechanism for it
 -->     counted in full: 1 group of a unit
 -->     present: Δf 1, scale 1
 -->   inner SQL (on the private engine):
@@ -195,6 +202,7 @@ SELECT status, COUNT(DISTINCT priority) FROM orders GROUP BY status
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   COUNT(DISTINCT priority): ±9 at 95 %, bounds [1, 5], grain 1; discrete Laplace, basis present, epsilon 1
+-->     no other mechanism for it
 -->     counted in full: 3 values of a unit in all groups, chosen by a hash where it has more
 -->     present: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -208,13 +216,16 @@ SELECT COUNT(DISTINCT total) FILTER (WHERE status = 'F'), SUM(DISTINCT total), A
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(DISTINCT total) FILTER(WHERE status = 'F'): ±24 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis present, epsilon 0.367889
+-->     no other mechanism for it
 -->     counted in full: 3 values of a unit in all groups, chosen by a hash where it has more
 -->     present: Δf 3, scale 8.15464
 -->   SUM(DISTINCT total): ±2,904.8 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints, epsilon 0.632111
+-->     no other mechanism for it
 -->     counted in full: 3 values of a unit in all groups, chosen by a hash where it has more
 -->     low: Δf 750, scale 1,186.5
 -->     high: Δf 750, scale 1,186.5
 -->   AVG(DISTINCT total): ±3,554.44/n at 95 %, ±2,440.04/n for values spread evenly, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis endpoints, epsilon 0.632111
+-->     no other mechanism for it
 -->     counted in full: 3 values of a unit in all groups, chosen by a hash where it has more
 -->     low: Δf 750, scale 1,186.5
 -->     high: Δf 750, scale 1,186.5
@@ -230,10 +241,12 @@ SELECT COUNT(*), SUM(qty) FROM item
 --> epsilon 1, charged 1
 --> release 0 of item: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±21 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 45, scale 45
 -->     high: Δf 45, scale 45
 -->   SUM(qty): ±151 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 45, scale 45
 -->     high: Δf 45, scale 45
@@ -249,10 +262,12 @@ SELECT why, COUNT(*), SUM(unit) FROM refund GROUP BY why
 --> release 0 of refund: 3 groups, epsilon 1, unit orders.cust
 -->   key why: 3 values from listed values: late, broken, NULL
 -->   COUNT(*): ±9 at 95 %, bounds [0, 9], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     low: Δf 18, scale 18
 -->     high: Δf 18, scale 18
 -->   SUM(unit): ±54 at 95 %, bounds [0, 9], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     low: Δf 18, scale 18
 -->     high: Δf 18, scale 18
@@ -312,6 +327,7 @@ SELECT status, SUM(qty) FROM item JOIN orders ON order_id = id GROUP BY status
 --> release 0 of item and orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   SUM(qty): ±150 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis sum, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     sum: Δf 50, scale 50
 -->   inner SQL (on the private engine):
@@ -326,6 +342,7 @@ SELECT status, SUM(qty) FROM orders JOIN item ON order_id = id GROUP BY status
 --> release 0 of orders and item: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   SUM(qty): ±150 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis sum, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     sum: Δf 50, scale 50
 -->   inner SQL (on the private engine):
@@ -384,6 +401,7 @@ SELECT kind, COUNT(*) FROM item JOIN product ON product = id GROUP BY kind
 --> release 0 of item: 2 groups, epsilon 1, unit orders.cust
 -->   key kind: 2 values from listed values: ink, pen
 -->   COUNT(*): ±16 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     rows: Δf 5, scale 5
 -->   inner SQL (on the private engine):
@@ -397,10 +415,12 @@ SELECT COUNT(*), COUNT(name) FROM customer LEFT JOIN nation ON key = nation AND 
 --> epsilon 1, charged 1
 --> release 0 of customer: 1 group, epsilon 1, unit customer.cust
 -->   COUNT(*): ±5 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     present: Δf 1, scale 1
 -->     nulls: Δf 1, scale 1
 -->   COUNT(name): ±4 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     present: Δf 1, scale 1
 -->     nulls: Δf 1, scale 1
@@ -416,10 +436,12 @@ SELECT segment, COUNT(*), COUNT(o.id) FROM customer c LEFT JOIN orders o ON c.cu
 --> release 0 of customer and orders: 3 groups, epsilon 1, unit customer.cust
 -->   key segment: 3 values from listed values: A, B, NULL
 -->   COUNT(*): ±13 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     present: Δf 3, scale 3
 -->     nulls: Δf 3, scale 3
 -->   COUNT(o.id): ±10 at 95 %; discrete Laplace, basis present and nulls, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     present: Δf 3, scale 3
 -->     nulls: Δf 3, scale 3
@@ -440,6 +462,7 @@ SELECT AVG(s), COUNT(*) FROM (SELECT cust, SUM(total) AS s FROM orders GROUP BY 
 -->     high: Δf 750, scale 750
 -->     nulls: Δf 1, scale 1
 -->   COUNT(*): ±5 at 95 %, bounds [-150, 600], grain 4.76837e-07; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit
 -->     low: Δf 750, scale 750
 -->     high: Δf 750, scale 750
@@ -455,6 +478,7 @@ SELECT SUM(s) FROM (SELECT cust, SUM(priority) FILTER (WHERE total > 0) AS s FRO
 --> epsilon 1, charged 1
 --> release 0 of orders: 1 group, epsilon 1, unit orders.cust
 -->   SUM(s): ±45 at 95 %, bounds [1, 15], grain 1; discrete Laplace, basis sum, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit
 -->     sum: Δf 15, scale 15
 -->   inner SQL (on the private engine):
@@ -507,6 +531,7 @@ SELECT n, COUNT(*) FROM (SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust) A
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key n: 3 values from bounds: 1, 2, 3
 -->   COUNT(*): ±3 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
@@ -537,6 +562,7 @@ SELECT segment, AVG(n) FROM customer JOIN (SELECT cust, COUNT(*) AS n FROM visit
 --> release 0 of customer and visit: 3 groups, epsilon 1, unit customer.cust
 -->   key segment: 3 values from listed values: A, B, NULL
 -->   AVG(n): ±29.9573/n at 95 %, ±20.565/n for values spread evenly, bounds [2, 12], grain 1; discrete Laplace, basis endpoints, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10
@@ -574,6 +600,7 @@ SELECT COUNT(*) FROM customer WHERE cust IN (SELECT cust FROM orders WHERE total
 --> epsilon 1, charged 1
 --> release 0 of customer and orders: 1 group, epsilon 1, unit customer.cust
 -->   COUNT(*): ±4 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
@@ -587,6 +614,7 @@ SELECT COUNT(*) FROM customer WHERE cust NOT IN (SELECT cust FROM visit)
 --> epsilon 1, charged 1
 --> release 0 of customer and visit: 1 group, epsilon 1, unit customer.cust
 -->   COUNT(*): ±4 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
@@ -600,6 +628,7 @@ SELECT COUNT(*) FROM orders WHERE EXISTS (SELECT 1 FROM item WHERE order_id = id
 --> epsilon 1, charged 1
 --> release 0 of orders and item: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -613,6 +642,7 @@ SELECT COUNT(*) FROM orders o WHERE NOT EXISTS (SELECT 1 FROM visit v WHERE v.cu
 --> epsilon 1, charged 1
 --> release 0 of orders and visit: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -626,6 +656,7 @@ SELECT COUNT(*) FROM item WHERE product NOT IN (SELECT id FROM product WHERE kin
 --> epsilon 1, charged 1
 --> release 0 of item: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±16 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     rows: Δf 5, scale 5
 -->   inner SQL (on the private engine):
@@ -639,6 +670,7 @@ SELECT COUNT(*) FROM item WHERE EXISTS (SELECT 1 FROM tag WHERE tag.product = it
 --> epsilon 1, charged 1
 --> release 0 of item: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±16 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     rows: Δf 5, scale 5
 -->   inner SQL (on the private engine):
@@ -660,6 +692,7 @@ SELECT SUM(total) FROM orders WHERE total > (SELECT AVG(total) FROM orders)
 -->     SELECT CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0", CAST(("sum_1" >> 63) AS BIGINT) AS "high_1", CAST(("sum_1" & 9223372036854775807) AS BIGINT) AS "low_1" FROM (SELECT COALESCE(SUM(CAST((3145728 // GREATEST("size", 3)) AS BIGINT) * CAST("sum_0" AS INT128)), 0) AS "sum_0", COALESCE(SUM(CAST((3145728 // GREATEST("size", 3)) AS BIGINT) * CAST("sum_1" AS INT128)), 0) AS "sum_1" FROM (SELECT "unit", COUNT(*) AS "size", COUNT("value_0") AS "sum_0", COALESCE(SUM("value_0"), 0) AS "sum_1" FROM (SELECT "unit" AS "unit", TRY_CAST(("value_0" + ABS("value_0")) * 2.09715200000000000e+06 AS BIGINT) AS "value_0" FROM (SELECT "unit" AS "unit", ("value_0" - ABS("value_0")) + 5.00000000000000000e+02 AS "value_0" FROM (SELECT "cust" AS "unit", "total" - 2.00000000000000000e+02 AS "value_0" FROM "memory"."main"."orders" WHERE NOT "cust" IS NULL) AS q) AS q) AS q GROUP BY "unit") AS q) AS q
 --> release 1 of orders: 1 group, epsilon 0.5, unit orders.cust
 -->   SUM(total): ±3,594.88 at 95 %, bounds [-50, 200], grain 1.19209e-07; discrete Laplace, basis sum, epsilon 0.5
+-->     instead with cube noise: the same
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     sum: Δf 600, scale 1,200
 -->   inner SQL (on the private engine):
@@ -673,6 +706,7 @@ SELECT COUNT(*) FROM customer WHERE nation = (SELECT MIN(key) FROM nation)
 --> epsilon 1, charged 1
 --> release 0 of customer: 1 group, epsilon 1, unit customer.cust
 -->   COUNT(*): ±4 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit, of which more count in proportion
 -->     rows: Δf 1, scale 1
 -->   inner SQL (on the private engine):
@@ -687,6 +721,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_rows = 2) status, COUNT(*) FROM or
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   COUNT(*): ±7 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     rows: Δf 2, scale 2
 -->   inner SQL (on the private engine):
@@ -701,6 +736,7 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 1) clinic, CO
 --> release 0 of visit: 3 groups, epsilon 1, unit visit.cust
 -->   key clinic: 3 values from listed values: X, Y, Z
 -->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 group of a unit with 3 rows each, which is less than 12 rows
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -715,6 +751,7 @@ SELECT segment, COUNT(*), AVG(balance) FROM customer GROUP BY segment
 --> release 0 of customer: 3 groups, epsilon 1, unit customer.cust
 -->   key segment: 3 values from listed values: A, B, NULL
 -->   COUNT(*): ±5 at 95 %, bounds [100, 110], grain 7.45058e-09; discrete Laplace, basis endpoints and nulls, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 1 row of a unit
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10
@@ -736,6 +773,7 @@ SELECT COUNT(*) FROM (SELECT cust FROM customer UNION ALL SELECT cust FROM custo
 --> epsilon 1, charged 1
 --> release 0 of customer: 1 group, epsilon 1, unit customer.cust
 -->   COUNT(*): ±6 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 2 rows of a unit
 -->     rows: Δf 2, scale 2
 -->   inner SQL (on the private engine):
@@ -749,6 +787,7 @@ SELECT COUNT(*) FROM customer JOIN orders USING (cust)
 --> epsilon 1, charged 1
 --> release 0 of customer and orders: 1 group, epsilon 1, unit customer.cust
 -->   COUNT(*): ±10 at 95 %; discrete Laplace, basis rows, epsilon 1
+-->     instead with cube noise: the same
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 3
 -->   inner SQL (on the private engine):
@@ -764,6 +803,7 @@ SELECT product, COUNT(DISTINCT cust) FROM item JOIN orders ON order_id = id GROU
 -->   key product: from the data: shown if enough units have it
 -->   keys are shown where more than 66 units have them, noise included; a unit counts for 5 groups; truncated geometric noise, epsilon 1, delta 1e-06
 -->   COUNT(DISTINCT cust): ±15 at 95 %, more near the threshold; truncated geometric, basis units, epsilon 1
+-->     no other mechanism for it
 -->     counted in full: 5 rows of a unit
 -->     units: Δf 5, scale 5
 -->   inner SQL (on the private engine):
@@ -779,10 +819,12 @@ SELECT product, COUNT(*), SUM(qty) FROM item GROUP BY product
 -->   key product: from the data: shown if enough units have it
 -->   keys are shown where more than 125 units have them, noise included; a unit counts for 5 groups; truncated geometric noise, epsilon 0.5, delta 1e-06
 -->   COUNT(*): ±42 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 0.5
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 45, scale 90
 -->     high: Δf 45, scale 90
 -->   SUM(qty): ±301 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 0.5
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 45, scale 90
 -->     high: Δf 45, scale 90
@@ -801,6 +843,7 @@ SELECT product, qty, COUNT(*) FROM item GROUP BY product, qty
 -->   key qty: 10 values from bounds: 1, 2, 3, 4, 5, 6, 7, 8, …
 -->   keys are shown where more than 125 units have them, noise included; a unit counts for 5 groups; truncated geometric noise, epsilon 0.5, delta 1e-06
 -->   COUNT(*): ±30 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     instead with cube noise: the same
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     rows: Δf 5, scale 10
 -->   inner SQL (on the private engine):
@@ -829,6 +872,7 @@ SELECT product, COUNT(DISTINCT qty) FROM item GROUP BY product
 -->   key product: from the data: shown if enough units have it
 -->   keys are shown where more than 125 units have them, noise included; a unit counts for 5 groups; truncated geometric noise, epsilon 0.5, delta 1e-06
 -->   COUNT(DISTINCT qty): ±30 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis present, epsilon 0.5
+-->     no other mechanism for it
 -->     counted in full: 5 values of a unit in all groups, chosen by a hash where it has more
 -->     present: Δf 5, scale 10
 -->   inner SQL (on the private engine):
@@ -844,12 +888,14 @@ SELECT COUNT(*) FROM orders JOIN (SELECT status AS s, COUNT(*) AS n FROM orders 
 --> release 0 of orders: 3 groups, epsilon 0.5, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   COUNT(*): ±18 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     instead with cube noise: the same
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 6
 -->   inner SQL (on the private engine):
 -->     SELECT "_dpsql_key_0", CAST(("sum_0" >> 63) AS BIGINT) AS "high_0", CAST(("sum_0" & 9223372036854775807) AS BIGINT) AS "low_0" FROM (SELECT "_dpsql_key_0", COUNT(*) AS "size", COALESCE(SUM("weight"), 0) AS "sum_0" FROM (SELECT "_dpsql_key_0", CAST(ABS("weight") AS BIGINT) AS "weight" FROM (SELECT "status" AS "_dpsql_key_0", "cust" AS "unit" FROM "memory"."main"."orders" WHERE NOT "cust" IS NULL) AS q JOIN (SELECT "cust" AS "of_unit", CAST((3145728 // GREATEST(COUNT(*), 3)) AS INT) AS "weight" FROM "memory"."main"."orders" GROUP BY "cust") AS w ON "unit" = "of_unit") AS q GROUP BY "_dpsql_key_0") AS q WHERE CASE WHEN "size" >= 0 THEN ("_dpsql_key_0" IN ('F', 'O', 'P')) ELSE FALSE END
 --> release 1 of orders: 1 group, epsilon 0.5, unit orders.cust
 -->   COUNT(*): ±18 at 95 %; discrete Laplace, basis rows, epsilon 0.5
+-->     instead with cube noise: the same
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     rows: Δf 3, scale 6
 -->   inner SQL (on the private engine):

@@ -40,6 +40,26 @@ SELECT MEDIAN(age) AS m, DP_INTERVAL_LOW(m) FROM people
 --> hint: have its ends chosen too: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true) …
 --> at 7: MEDIAN(age) AS m, DP_INTERVAL_
 
+SELECT MAX(age) AS m, DP_INTERVAL_HIGH(m) FROM people
+--> 0A000 the interval of MAX(age) isn't known
+--> hint: about how many rows lie beyond it is known: EXPLAIN SELECT MAX(age) FROM people; QUANTILE_CONT(x, 0.99) has an interval, with OPTIONS(quantile_intervals = true)
+--> at 11: age) AS m, DP_INTERVAL_HIGH(m)
+
+SELECT m, DP_INTERVAL_LOW(m) FROM (SELECT MIN(income) AS m FROM people) AS q
+--> 0A000 the interval of MIN(income) isn't known
+--> hint: about how many rows lie beyond it is known: EXPLAIN SELECT MIN(income) FROM people; QUANTILE_CONT(x, 0.01) has an interval, with OPTIONS(quantile_intervals = true)
+--> at 46: income) AS m FROM people) AS q
+
+SELECT MAX(day) AS m, DP_INTERVAL_LOW(m) FROM people
+--> 0A000 the interval of MAX(day) isn't known
+--> hint: about how many rows lie beyond it is known: EXPLAIN SELECT MAX(day) FROM people
+--> at 11: day) AS m, DP_INTERVAL_LOW(m)
+
+SELECT MAX(age) - MIN(age) AS r, DP_INTERVAL_LOW(r) FROM people
+--> 0A000 the interval of arithmetic on MAX(age) isn't known
+--> hint: intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these
+--> at 11: age) - MIN(age) AS r, DP_INTER
+
 SELECT MEDIAN(age) / COUNT(*) AS r, DP_INTERVAL_LOW(r) FROM people
 --> 0A000 the interval of arithmetic on MEDIAN(age) isn't known
 --> hint: intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these

@@ -10,14 +10,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
 """Where Debian puts it."""
+ATTEMPTS = 5
+"""To start on a port that is free, before another process takes it."""
 
 
 @contextmanager
@@ -37,27 +37,39 @@ def running(superuser: str = "postgres", tls: tuple[Path, Path] | None = None) -
              "--locale=C.UTF-8", "--no-sync", "--no-instructions"],
             check=True, stdout=subprocess.DEVNULL, cwd=folder, **account,
         )  # fmt: skip
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
         settings = {
-            "listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder, "fsync": "off",
+            "listen_addresses": "127.0.0.1", "unix_socket_directories": folder, "fsync": "off",
             "autovacuum": "off", "shared_buffers": "8MB", "timezone": "UTC",
         }  # fmt: skip
         if tls is not None:
             settings |= _encrypted(folder, superuser, tls, account)
-        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        process, port = _started(folder, settings, account)
+        try:
+            yield port
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(60)
+            finally:
+                process.kill()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _started(folder: Path, settings: dict[str, Any], account: dict[str, Any]) -> tuple[subprocess.Popen[bytes], int]:
+    """A server that is ready, and its port: one that was free, and that nobody took before it did."""
+    for _ in range(ATTEMPTS):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        named = {**settings, "port": port}
+        options = [part for name, value in named.items() for part in ("-c", f"{name}={value}")]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
                 [PROGRAMS / "postgres", "-D", folder / "data", *options], stdout=log, stderr=log, cwd=folder, **account
             )
-        try:
-            _await(process, port, superuser, folder / "log")
-            yield port
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(30)
-    finally:
-        shutil.rmtree(folder)
+        if _is_ready(process, folder / "data" / "postmaster.pid"):
+            return process, port
+    raise AssertionError((folder / "log").read_text())
 
 
 def _encrypted(folder: Path, superuser: str, tls: tuple[Path, Path], account: dict[str, Any]) -> dict[str, object]:
@@ -73,12 +85,11 @@ def _encrypted(folder: Path, superuser: str, tls: tuple[Path, Path], account: di
     return {"ssl": "on", "ssl_cert_file": folder / names[0], "ssl_key_file": folder / names[1]}
 
 
-def _await(process: subprocess.Popen[bytes], port: int, superuser: str, log: Path) -> None:
-    while True:
-        try:
-            psycopg.connect(host="127.0.0.1", port=port, user=superuser, dbname="postgres").close()
-        except psycopg.OperationalError:
-            assert process.poll() is None, log.read_text()
-            time.sleep(0.05)
-        else:
-            return
+def _is_ready(process: subprocess.Popen[bytes], told: Path) -> bool:
+    """Whether it takes connections: once the file of its own says so. False where it ended instead."""
+    while process.poll() is None:
+        with suppress(FileNotFoundError):
+            if told.read_text().endswith("ready   \n"):
+                return True
+        time.sleep(0.05)
+    return False

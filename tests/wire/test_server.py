@@ -630,6 +630,47 @@ def test_stopping_lets_statements_end_and_says_goodbye(session: Session, monkeyp
         assert found == [(4,)]
 
 
+def test_stopping_waits_for_nobody_who_has_not_logged_in(session: Session) -> None:
+    """Nor for who connects meanwhile; and nothing of them is left, of which something would be told afterwards."""
+    with serving(session) as running:
+        with raw(running) as silent, raw(running) as half:
+            half.sendall(wire.opening(messages.Startup(0, {"user": ME}))[:9])
+            while len(running.server._logging_in) < 2:
+                time.sleep(0.01)
+            begun = time.monotonic()
+            running.stop()
+            assert time.monotonic() - begun < 10 < server.LOGIN_SECONDS
+            assert received(silent) == received(half) == b""
+        assert not running.server._tasks
+
+
+def test_who_logs_in_while_the_server_stops_is_told(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_end_now", lambda limit: None)
+    with serving(session) as running, raw(running) as line:
+        while not running.server._logging_in:
+            time.sleep(0.01)
+        stopping = threading.Thread(target=running.stop)
+        stopping.start()
+        while not running.server._ending:
+            time.sleep(0.01)
+        line.sendall(wire.opening(messages.Startup(0, {"user": ME})))
+        error = wire.replies(received(line))[-1]
+        assert isinstance(error, messages.ErrorResponse) and (error.sqlstate, error.severity) == ("57P01", "FATAL")
+        stopping.join(10)
+        assert not stopping.is_alive()
+
+
+def test_a_time_limit_that_is_over_is_not_ended_again() -> None:
+    async def late() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0) as limit:
+                while not limit.expired():
+                    await asyncio.sleep(0)
+        server._end_now(limit)
+
+    asyncio.run(late())
+
+
 def test_a_client_that_reads_nothing_is_left(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "READING_SECONDS", 0.3)
     monkeypatch.setattr(lines, "CLOSING_SECONDS", 0.3)

@@ -94,22 +94,29 @@ def choose(distances: Counts, scale: Fraction, noise: NoiseSource) -> int:
 
     `scale` is 2 D / epsilon, where one unit moves each distance by at most D.
     """
-    beyond = distances - distances.min()
+    return int(choose_each(distances[None, :], scale, noise)[0])
+
+
+def choose_each(distances: Counts, scale: Fraction, noise: NoiseSource) -> npt.NDArray[np.int64]:
+    """The same for each row of an array, one by one: every candidate of each has a coin of its own."""
+    beyond = distances - distances.min(axis=1, keepdims=True)
     if beyond.dtype == object:  # no geometric is above that
         beyond = np.minimum(beyond, INT64_MAX).astype(np.int64)
-    heads = np.flatnonzero(noise.geometric(scale, beyond.size) >= beyond)
-    (chosen,) = noise.below(np.array([heads.size], dtype=np.int64))
-    return int(heads[chosen])
+    heads = noise.geometric(scale, beyond.size).reshape(beyond.shape) >= beyond
+    showing = np.count_nonzero(heads, axis=1)
+    first = np.cumsum(showing) - showing
+    chosen: npt.NDArray[np.int64] = np.flatnonzero(heads)[first + noise.below(showing)] % beyond.shape[1]
+    return chosen
 
 
 def _wide(counts: Counts, factor: int) -> Counts:
-    """The counts in a type in which their sum, times the factor, doesn't overflow."""
+    """The counts in a type in which their sum, of each row if there are some, times the factor, doesn't overflow."""
     if counts.dtype == object or not counts.size:
         return counts
-    if int(counts.max()) * counts.size * 2 * factor <= INT64_MAX:
+    if int(counts.max()) * counts.shape[-1] * 2 * factor <= INT64_MAX:
         return counts
     exact = counts.astype(object)
-    return counts if int(exact.sum()) * 2 * factor <= INT64_MAX else exact
+    return counts if int(np.max(exact.sum(axis=-1))) * 2 * factor <= INT64_MAX else exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +242,22 @@ class Quantiles:
                 open_.append((node.above, first + chosen, _ending(within[chosen:], 0, rest)))
         return tuple(sorted(found.values()))
 
+    def choose_each(self, counts: Counts, noise: NoiseSource) -> npt.NDArray[np.int64]:
+        """The same for several groups, each a row of the counts; of each quantile a row."""
+        roots = _roots(self.fractions, self.epsilon)
+        if all(root.is_leaf for root in roots):
+            return np.sort([self._leaf(root, counts, noise) for root in roots], axis=0)
+        return np.array([self.choose(group, noise) for group in counts], dtype=np.int64).T
+
+    def _leaf(self, node: _Node, counts: Counts, noise: NoiseSource) -> npt.NDArray[np.int64]:
+        """The cell of a quantile in each group, where no other is looked for around it."""
+        a, b = node.fraction.as_integer_ratio()
+        counts = _wide(counts, b)
+        through, rank = np.cumsum(counts, axis=1), a * counts.sum(axis=1, keepdims=True)
+        return choose_each(
+            _distances(through - counts, through, rank, b), self._scale(node.fraction, node.epsilon), noise
+        )
+
     def _split(self, below: int, equal: int, total: int, node: _Node, noise: NoiseSource) -> int:
         """How many of a chosen cell's rows count as below its quantile."""
         a, b = node.fraction.as_integer_ratio()
@@ -252,7 +275,7 @@ def _ending(counts: Counts, place: int, value: int) -> Counts:
     return counts
 
 
-def _distances(below: Counts, through: Counts, rank: int, b: int) -> Counts:
+def _distances(below: Counts, through: Counts, rank: int | Counts, b: int) -> Counts:
     """How far from a rank each candidate is, below which and up to which so many rows lie; b times, as the rank is."""
     found: Counts = np.maximum(np.maximum(b * below - rank, rank - b * through), 0)
     return found
@@ -381,12 +404,16 @@ class Extreme:
 
     def choose(self, counts: Counts, noise: NoiseSource) -> tuple[int, ...]:
         """The cell in which about that row from the end lies, from the number of rows in each cell of one group."""
+        return tuple(self.choose_each(counts[None, :], noise)[:, 0].tolist())
+
+    def choose_each(self, counts: Counts, noise: NoiseSource) -> npt.NDArray[np.int64]:
+        """The same for several groups, each a row of the counts; in one row."""
         if self.smallest:
-            counts = counts[::-1]
+            counts = counts[:, ::-1]
         counts = _wide(counts, 1)
-        beyond = int(counts.sum()) - np.cumsum(counts)
-        chosen = choose(_distances(beyond, beyond + counts, self.beyond, 1), self.scale, noise)
-        return (counts.size - 1 - chosen if self.smallest else chosen,)
+        beyond = counts.sum(axis=1, keepdims=True) - np.cumsum(counts, axis=1)
+        chosen = choose_each(_distances(beyond, beyond + counts, self.beyond, 1), self.scale, noise)[None, :]
+        return counts.shape[1] - 1 - chosen if self.smallest else chosen
 
 
 ENDS = 4096
@@ -448,18 +475,20 @@ class QuantileEnd:
 
     def choose(self, counts: Counts, noise: NoiseSource) -> tuple[int, ...]:
         """The cell of the end; one that lies outside of the grid stands for the end of the bounds."""
+        return tuple(self.choose_each(counts[None, :], noise)[:, 0].tolist())
+
+    def choose_each(self, counts: Counts, noise: NoiseSource) -> npt.NDArray[np.int64]:
+        """The same for several groups, each a row of the counts; in one row."""
         if self.upper:
-            counts = counts[::-1]
+            counts = counts[:, ::-1]
         a, b = self.fraction.as_integer_ratio()
         a = b - a if self.upper else a  # seen from above
-        within = _wide(np.add.reduceat(counts, np.arange(0, counts.size, self.width)), b)
-        below, total = np.cumsum(within) - within, int(within.sum())
-        rank = a * total - self.shift
-        bounds = np.array([max(0, rank)], dtype=within.dtype)
-        distances = np.concatenate((bounds, _distances(below, below + within, rank, b)))
-        chosen = choose(distances, self.scale, noise)
-        cell = (chosen - 1) * self.width if chosen else -1
-        return (counts.size - 1 - cell if self.upper else cell,)
+        within = _wide(np.add.reduceat(counts, np.arange(0, counts.shape[1], self.width), axis=1), b)
+        through, rank = np.cumsum(within, axis=1), a * within.sum(axis=1, keepdims=True) - self.shift
+        distances = np.hstack((np.maximum(rank, 0), _distances(through - within, through, rank, b)))
+        chosen = choose_each(distances, self.scale, noise)[None, :]
+        cells = np.where(chosen > 0, (chosen - 1) * self.width, -1)
+        return counts.shape[1] - 1 - cells if self.upper else cells
 
 
 def end_name(fraction: Fraction, end: str, level: Fraction | float) -> str:

@@ -117,7 +117,10 @@ class Deployment:
             yield Served("dpsql", port, self.certificate, self._locked, self.path)
         finally:
             process.terminate()
-            _, rest = process.communicate(timeout=60)
+            try:
+                _, rest = process.communicate(timeout=60)
+            finally:  # none stays behind, whatever kept it
+                process.kill()
         assert process.returncode == 0, (process.returncode, rest)
         assert rest == "ending: statements under way are answered\n", rest
 
