@@ -24,7 +24,7 @@ from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole,
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
-from dpsql.privacy.mechanisms.permute_and_flip import ENDS, SPLITS, Extreme, QuantileEnd, Quantiles
+from dpsql.privacy.mechanisms.permute_and_flip import ENDS, Extreme, QuantileEnd, Quantiles
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
 from dpsql.query import MAX_CALLS, Call, Constant, Measure, Query, ReleaseQuery, numbers_in
@@ -453,9 +453,12 @@ def _check_size(query: ReleaseQuery) -> None:
 
 
 MAX_DRAWS = 2**26
-"""Geometrics that the choices of a release draw: some seconds. As many rows may come from the engine."""
+"""Geometrics that the choices of a release draw, or what takes as long: some seconds. As many rows may come from the
+engine."""
 LEAST_DRAWS = 2**9
 """A choice takes as long as so many, however few candidates it has."""
+LEAST_DRAWS_OF_CUT = 2**12
+"""So does a choice that others follow."""
 
 
 def draws_of_group(bases: Iterable[BasisPlan]) -> int:
@@ -464,12 +467,13 @@ def draws_of_group(bases: Iterable[BasisPlan]) -> int:
 
 
 def _draws(candidates: Candidates) -> int:
-    """Of each number, and of each sharing of a chosen cell's rows."""
-    numbers = len(candidates.mechanism.names)
-    shared = len(candidates.mechanism.scales) - numbers
-    if isinstance(candidates.mechanism, QuantileEnd):
+    """One for each candidate of each choice."""
+    mechanism = candidates.mechanism
+    if isinstance(mechanism, QuantileEnd):
         return max(min(candidates.count, ENDS) + 1, LEAST_DRAWS)
-    return numbers * max(candidates.count, LEAST_DRAWS) + shared * max(SPLITS + 1, LEAST_DRAWS)
+    cuts = mechanism.cuts if isinstance(mechanism, Quantiles) else 0
+    single = len(mechanism.names) - cuts
+    return single * max(candidates.count, LEAST_DRAWS) + cuts * max(candidates.count, LEAST_DRAWS_OF_CUT)
 
 
 def _check_draws(query: ReleaseQuery, bases: Sequence[BasisPlan]) -> None:
