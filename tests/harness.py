@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -137,9 +137,9 @@ class ZeroNoise:
         return np.zeros_like(limits)
 
     def cut(self, cuts: Cuts, scale: Fraction) -> tuple[int, int]:
-        """The first of the best."""
+        """The nearest to the rank of the best."""
         assert scale > 0
-        cell = int(np.argmin(cuts.reach()[0]))
+        cell = int(np.lexsort((replace(cuts, slack=0).reach()[0], cuts.reach()[0]))[0])
         places = range(max(1, int(cuts.rows[cell])))
         nearest = min(max(-int(cuts.first[cell]) // cuts.step, 0), places[-1])
         return cell, min(places[nearest : nearest + 2], key=lambda below: abs(cuts.beyond(cell, below)))

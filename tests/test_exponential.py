@@ -18,17 +18,17 @@ from tests.seeded import SeededBytes
 F = Fraction
 
 
-def cuts_at(rows: list[int], fraction: Fraction, dtype: Any = np.int64) -> Cuts:
+def cuts_at(rows: list[int], fraction: Fraction, slack: Fraction | int = 0, dtype: Any = np.int64) -> Cuts:
     """For the quantile of that fraction."""
     a, b = fraction.as_integer_ratio()
     counts = np.array(rows, dtype=dtype)
-    return Cuts(b * (np.cumsum(counts) - counts) - a * sum(rows), counts, b)
+    return Cuts(b * (np.cumsum(counts) - counts) - a * sum(rows), counts, b, int(slack))
 
 
 def law_of_cuts(cuts: Cuts, scale: Fraction) -> dict[tuple[int, int], float]:
     """The probability of each cell and number of its rows below, by the definition."""
     found = {
-        (cell, below): math.exp(-float(abs(cuts.beyond(cell, below)) / scale)) / max(rows, 1)
+        (cell, below): math.exp(-float(cuts.distance(cell, below) / scale)) / max(rows, 1)
         for cell, rows in enumerate(cuts.rows.tolist()) for below in range(max(rows, 1))
     }  # fmt: skip
     together = sum(found.values())
@@ -40,10 +40,10 @@ def law_of_cuts(cuts: Cuts, scale: Fraction) -> dict[tuple[int, int], float]:
     ([0, 0, 0], F(1, 2), F(1)), ([1, 1, 6, 2, 0], F(3, 7), F(3)),
 ])  # fmt: skip
 def test_law(rows: list[int], fraction: Fraction, scale: Fraction) -> None:
-    """Of rows in one type and in the other; those that are expected less than 5 times are seldom."""
+    """Of rows in either type, with slack and without; those that are expected less than 5 times are seldom."""
     source, size = SeededBytes(7), 800
-    for dtype in (np.int64, object):
-        cuts = cuts_at(rows, fraction, dtype)
+    for dtype, slack in ((np.int64, scale), (object, 0)):
+        cuts = cuts_at(rows, fraction, slack, dtype)
         expected = {place: size * p for place, p in law_of_cuts(cuts, scale).items()}
         found = dict.fromkeys(expected, 0)
         for _ in range(size):
@@ -58,7 +58,7 @@ def test_law(rows: list[int], fraction: Fraction, scale: Fraction) -> None:
 
 def test_a_scale_that_is_4_percent_off_is_noticed() -> None:
     """One cell at the rank, beside 3,000 that are e^8 times less likely each."""
-    cuts = Cuts(np.array([64] * 1_500 + [0] + [64] * 1_500), np.array([0] * 1_500 + [1] + [0] * 1_500), 2)
+    cuts = Cuts(np.array([64] * 1_500 + [0] + [64] * 1_500), np.array([0] * 1_500 + [1] + [0] * 1_500), 2, 8)
     likely, size = 1 / (1 + 3_000 * math.exp(-8)), 5_000
     for scale, right in ((F(8), True), (F(832, 100), False)):
         source = SeededBytes(3)
@@ -72,7 +72,7 @@ def test_a_scale_that_is_4_percent_off_is_noticed() -> None:
 ])  # fmt: skip
 def test_blocks_make_up_their_cell_and_none_is_likelier_than_its_level(rows: int, first: int, scale: Fraction) -> None:
     """No further below it than by a factor of 2 e, but for those that reach over the border of two rows alone."""
-    cuts = Cuts(np.array([first]), np.array([rows]), 2)
+    cuts = Cuts(np.array([first]), np.array([rows]), 2, int(scale))
     near, far = (int(number[0]) for number in cuts.reach())
     starts = exponential._starts(scale)
     blocks = list(exponential._halved(cuts, 0, near, int(scale), starts))
@@ -81,7 +81,7 @@ def test_blocks_make_up_their_cell_and_none_is_likelier_than_its_level(rows: int
     for block in blocks:
         low = rows * block.start >> block.halvings
         high = rows * (block.start + 1) - 1 >> block.halvings
-        ends = [abs(cuts.beyond(0, below)) for below in (low, high)]
+        ends = [cuts.distance(0, below) for below in (low, high)]
         if cuts.beyond(0, low) < 0 < cuts.beyond(0, high):
             ends.append(near)
         nearest, farthest = (float((distance - near) / scale) for distance in (min(ends), max(ends)))
@@ -109,7 +109,7 @@ def test_few_tries_are_enough(rows: list[int], scale: Fraction) -> None:
     """Each reads three numbers at most, seldom one of them again."""
     source = Counted()
     for _ in range(50):
-        cut(cuts_at(rows, F(1, 2)), scale, source)
+        cut(cuts_at(rows, F(1, 2), scale), scale, source)
     assert source.reads < 50 * 3 * 8
 
 
@@ -118,8 +118,8 @@ def test_the_best_are_known() -> None:
     random = np.random.default_rng(5)
     for _ in range(200):
         rows = random.integers(0, 4, 5).tolist()
-        cuts = cuts_at(rows, F(int(random.integers(1, 7)), 7))
-        distances = [[abs(cuts.beyond(cell, below)) for below in range(max(n, 1))] for cell, n in enumerate(rows)]
+        cuts = cuts_at(rows, F(int(random.integers(1, 7)), 7), int(random.integers(0, 9)))
+        distances = [[cuts.distance(cell, below) for below in range(max(n, 1))] for cell, n in enumerate(rows)]
         near, far = cuts.reach()
         assert near.tolist() == [min(d) for d in distances] and far.tolist() == [max(d) for d in distances]
         cell, below = ZeroNoise().cut(cuts, F(1))
@@ -134,5 +134,5 @@ def test_a_scale_that_does_not_fit_is_refused(scale: Fraction) -> None:
 
 def test_a_block_is_what_it_says() -> None:
     """Far from the rank a whole cell is one block, of the last level."""
-    (block,) = exponential._halved(Cuts(np.array([10**6]), np.array([9]), 2), 0, 0, 8, exponential._starts(F(8)))
+    (block,) = exponential._halved(Cuts(np.array([10**6]), np.array([9]), 2, 8), 0, 0, 8, exponential._starts(F(8)))
     assert block == Block(cell=0, start=0, halvings=0, level=64)

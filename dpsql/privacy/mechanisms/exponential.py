@@ -3,19 +3,20 @@
 **The law.** Rows lie in cells, in a public order; cell c has E_c of them (or so many steps of weight). A cut is a cell
 and a fraction u of its rows, 0 <= u < 1, uniform but for how far it is from the rank that is wanted: its density is
 
-    p(c, u) ∝ exp(-|first_c + step floor(E_c u)| / b),
+    p(c, u) ∝ exp(-d(c, floor(E_c u)) / b),    d(c, t) = max(d_c, |first_c + step t| - slack),
 
-where `first_c` is how far a cut below the cell's first row is beyond the rank, and each further row adds `step`. What
-is given is the cell and t = floor(E_c u), the number of its rows that lie below the cut; the fraction isn't drawn any
-further than t needs:
+where `first_c` is how far a cut below the cell's first row is beyond the rank, each further row adds `step`, and d_c is
+how far the rank is from all that lies between the cell's ends, max(0, first_c, -(first_c + step E_c)). What is given is
+the cell and t = floor(E_c u), the number of its rows that lie below the cut; the fraction isn't drawn any further than
+t needs:
 
-    P(c, t) ∝ exp(-|first_c + step t| / b) / E_c for t = 0, …, E_c - 1, or 1 instead of E_c for t = 0 of an empty cell.
+    P(c, t) ∝ exp(-d(c, t) / b) / E_c for t = 0, …, E_c - 1, or 1 instead of E_c for t = 0 of an empty cell.
 
 It is the exponential mechanism of McSherry and Talwar ("Mechanism design via differential privacy", FOCS 2007) over
 the cells and the places within them, among which equal values are spread evenly. Why it is private stands with those
 who use it (`dpsql.privacy.mechanisms.permute_and_flip`).
 
-**How it is drawn**: by rejection. Let m be the least distance |first_c + step t|.
+**How it is drawn**: by rejection. Let m be the least distance d(c, t).
 
 1. Cells are halved into blocks, each of the length 2^-k of its cell, i 2^-k <= u < (i + 1) 2^-k. A block has a level
    s <= 64 with exp(-(d - m) / b) <= 2^-s for all distances d in it: d - m is at least s b times a little more than
@@ -31,7 +32,7 @@ that its first s binary digits are 0. Integers alone are used, nothing is rounde
 
 **Blocks.** One is halved while its level is below 64, its distances are more than b apart, and it is longer than half
 of a row, 1 / 2E. What is at a level below 64 lies within 45 b of the best, so of any one length no more than some 90
-blocks are halved, the fewer the longer they are: some hundreds in all, whatever the cells.
+blocks are halved (for a slack of b or less), the fewer the longer they are: some hundreds in all, whatever the cells.
 
 **Tries.** s is the greatest level that a block may have. So one whose distances are b apart at most is given with a
 probability of exp(-1) / 2 = 0.18 at least. One that was not halved for its length reaches over the border of two rows;
@@ -78,12 +79,14 @@ class Cuts:
 
     first  of each cell: how far a cut below its first row is beyond the rank that is wanted
     rows   of each cell
-    step   what each row adds to the distance
+    step   what each row adds
+    slack  how far cuts within a cell may be from the rank and yet be as good as it
     """
 
     first: Counts
     rows: Counts
     step: int
+    slack: int
 
     def reach(self) -> tuple[Counts, Counts]:
         """The least and the greatest distance of each cell's cuts."""
@@ -91,11 +94,20 @@ class Cuts:
         near = np.maximum(self.first, -last)
         around = np.flatnonzero(near < 0)  # the rank is between two cuts, or at one
         near[around] = np.minimum(self.first[around] % self.step, -self.first[around] % self.step)
-        return near, np.maximum(-self.first, last)
+        cell = np.maximum(np.maximum(self.first, -(self.first + self.step * self.rows)), 0)
+        return np.maximum(cell, near - self.slack), np.maximum(cell, np.maximum(-self.first, last) - self.slack)
+
+    def of_cell(self, cell: int) -> int:
+        """How far the rank is from what lies between a cell's ends."""
+        return max(0, self.beyond(cell, 0), -self.beyond(cell, int(self.rows[cell])))
 
     def beyond(self, cell: int, below: int) -> int:
         """How far a cut is beyond the rank that is wanted, of a cell of whose rows so many lie below it."""
         return int(self.first[cell]) + self.step * below
+
+    def distance(self, cell: int, below: int) -> int:
+        """d(cell, below): see the module."""
+        return max(self.of_cell(cell), abs(self.beyond(cell, below)) - self.slack)
 
 
 def cut(cuts: Cuts, scale: Fraction, source: ByteSource) -> tuple[int, int]:
@@ -121,7 +133,7 @@ def cut(cuts: Cuts, scale: Fraction, source: ByteSource) -> tuple[int, int]:
             block = blocks[way - LEVELS - 1]
         rows = int(cuts.rows[block.cell])
         below = (rows * block.start + _below(rows, source)) >> block.halvings if rows else 0
-        beyond = abs(cuts.beyond(block.cell, below)) - least
+        beyond = cuts.distance(block.cell, below) - least
         # less likely than 2^-level, so that many digits are 0; what isn't beyond the best is certain
         if not beyond or Event(beyond / scale, is_digit=False, head=0).settle(0, block.level, source):
             return block.cell, below
@@ -147,15 +159,15 @@ class Block(NamedTuple):
 
 def _halved(cuts: Cuts, cell: int, least: int, apart: int, starts: Sequence[int]) -> Iterator[Block]:
     """The blocks that make up a cell whose distances are more than `apart` apart."""
-    rows, open_ = int(cuts.rows[cell]), [(0, 0)]
+    rows, of_cell, open_ = int(cuts.rows[cell]), cuts.of_cell(cell), [(0, 0)]
     while open_:
         start, halvings = open_.pop()
         first = cuts.beyond(cell, rows * start >> halvings)
         last = cuts.beyond(cell, rows * (start + 1) - 1 >> halvings)
-        near = max(first, -last)
-        near = near if near >= 0 else min(first % cuts.step, -first % cuts.step)
+        near, far = max(first, -last), max(of_cell, max(-first, last) - cuts.slack)
+        near = max(of_cell, (near if near >= 0 else min(first % cuts.step, -first % cuts.step)) - cuts.slack)
         level = bisect_right(starts, near - least) - 1
-        if level == LEVELS or max(-first, last) - near <= apart or 1 << halvings >= 2 * rows:
+        if level == LEVELS or far - near <= apart or 1 << halvings >= 2 * rows:
             yield Block(cell, start, halvings, level)
         else:
             open_ += [(2 * start, halvings + 1), (2 * start + 1, halvings + 1)]

@@ -39,15 +39,18 @@ Many rows may lie in the very cell that is chosen, so it is chosen together with
 (c, u) of the cell c, with the share u of its E_c rows below, 0 <= u < 1, by the exponential mechanism
 (`dpsql.privacy.mechanisms.exponential`) with the distance
 
-    d(c, u) = |b (below + floor(E_c u)) - a n|
+    d(c, u) = max(d_c, |b (below + floor(E_c u)) - a n| - slack)
 
 and all of the level's epsilon. That is as if the rows of a cell were spread evenly over it, and cut by a continuous
-value. A unit whose rows weigh w_c in cell c, W in all, adds Σ of w over the cells before c to `below`, and to
-floor(E_c u) between 0 and w_c: floor((E + w) u) <= floor(E u) + w for u < 1. So b (below + floor(E_c u)) - a n moves by
-between -a W and (b - a) W, d(c, u) by D W at most, and so does what it is divided by: each density by a factor of
-exp(2 D W / scale) at most. What the unit adds to the two sides, given c and u, are rows of weights that add up to W. So
-from level to level two neighbouring databases still differ by no more than one unit's rows, in all ranges together, and
-since a loss is in proportion to W, a level costs no more than one choice among all rows.
+value. With many rows of one value, beside a gap of many cells, hardly any of that value's cuts are near the rank: the
+slack, as much as the scale, makes twice as many of them count in full, for cuts that are hardly worse.
+
+A unit whose rows weigh w_c in cell c, W in all, adds Σ of w over the cells before c to `below`, and to floor(E_c u)
+between 0 and w_c: floor((E + w) u) <= floor(E u) + w for u < 1. So b (below + floor(E_c u)) - a n moves by between -a W
+and (b - a) W, either part of d(c, u) by D W at most and so the greater of them: each density, with what it is divided
+by, by a factor of exp(2 D W / scale) at most. What the unit adds to the two sides, given c and u, are rows of weights
+that add up to W. So from level to level two neighbouring databases still differ by no more than one unit's rows, in all
+ranges together, and since a loss is in proportion to W, a level costs no more than one choice among all rows.
 
 **Two quantiles** need two levels either way, and are chosen among all rows each, for half of epsilon: nothing is spent
 on sharing rows, and neither has the other's error. Their losses add up. They are put in order afterwards, which looks
@@ -202,8 +205,9 @@ class Quantiles:
         where a wide gap lies beside many rows of one value, each of its cells may be chosen instead. A cut at its best
         lies in one of that value's rows, beside m whole cells. Of E rows in the cell, E / 2 at least lie on one side of
         the rank: with y = b E / scale these weigh Σ exp(-b i / scale) / E >= exp(-b / scale) (1 - exp(-y / 2)) / y, i
-        from 1 to E / 2, and cuts further than w rows from it m exp(-b w / scale) at most. That is alpha times as much
-        for w = 1 + scale / b ln(m y / (alpha (1 - exp(-y / 2)))), which grows with E by its logarithm.
+        from 1 to E / 2, and those at a distance of more than b w m exp(-b w / scale) at most. That is alpha times as
+        much for w = 1 + scale / b ln(m y / (alpha (1 - exp(-y / 2)))), which grows with E by its logarithm. No cut is
+        further from its rank than that and the slack.
         """
         roots = _roots(self.fractions, self.epsilon)
         if len(roots) > 1:  # after they are put in order each is as near as the farther one was, or nearer
@@ -216,7 +220,8 @@ class Quantiles:
             if not node.is_leaf:
                 y = MOST_ROWS * self.bound / scale
                 own += 1 + scale * math.log(y / -math.expm1(-y / 2))
-            lower, upper = (lower, own) if fraction < node.of else (own, upper)
+            end = own + scale  # with the slack
+            lower, upper = (lower, end) if fraction < node.of else (end, upper)
         return own
 
     def _way(self, fraction: Fraction) -> Iterator[_Node]:
@@ -243,7 +248,8 @@ class Quantiles:
                 distances = _distances(below, below + within, a * total, b)
                 found[node.of] = first + choose(distances, self._scale(node), noise)
                 continue
-            chosen, lower = noise.cut(Cuts(b * below - a * total, within, b), self._scale(node))
+            scale = self._scale(node)
+            chosen, lower = noise.cut(Cuts(b * below - a * total, within, b, slack=int(scale)), scale)
             found[node.of] = first + chosen
             if node.below is not None:
                 open_.append((node.below, first, _ending(within[: chosen + 1], -1, lower)))
