@@ -24,7 +24,7 @@ from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole,
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
-from dpsql.privacy.mechanisms.permute_and_flip import ENDS, SPLITS, Extreme, QuantileEnd, Quantiles
+from dpsql.privacy.mechanisms.permute_and_flip import ENDS, Extreme, QuantileEnd, Quantiles
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
 from dpsql.query import MAX_CALLS, Call, Constant, Measure, Query, ReleaseQuery, numbers_in
@@ -469,10 +469,13 @@ def _check_size(query: ReleaseQuery) -> None:
 
 
 MAX_DRAWS = 2**26
-"""Geometrics that the choices of a release draw: some seconds. As many rows may come from the engine."""
+"""Geometrics that the choices of a release draw, or what takes as long: some seconds. As many rows may come from the
+engine."""
 LEAST_DRAWS, LEAST_TOGETHER = 2**9, 2**3
 """A choice takes as long as so many, however few candidates it has: one of a recursion, and one that is made for many
 groups together."""
+LEAST_DRAWS_OF_CUT = 2**12
+"""So does a choice of a recursion that others follow."""
 
 
 def draws_of_group(bases: Iterable[BasisPlan]) -> int:
@@ -481,13 +484,13 @@ def draws_of_group(bases: Iterable[BasisPlan]) -> int:
 
 
 def _draws(candidates: Candidates) -> int:
-    """Of each number, and of each sharing of a chosen cell's rows."""
-    numbers = len(candidates.mechanism.names)
-    shared = len(candidates.mechanism.scales) - numbers
-    if isinstance(candidates.mechanism, QuantileEnd):
+    """One for each candidate of each choice."""
+    mechanism = candidates.mechanism
+    if isinstance(mechanism, QuantileEnd):
         return max(min(candidates.count, ENDS) + 1, LEAST_TOGETHER)
-    least = LEAST_DRAWS if shared else LEAST_TOGETHER
-    return numbers * max(candidates.count, least) + shared * max(SPLITS + 1, LEAST_DRAWS)
+    cuts = mechanism.cuts if isinstance(mechanism, Quantiles) else 0
+    single, least = len(mechanism.names) - cuts, LEAST_DRAWS if cuts else LEAST_TOGETHER
+    return single * max(candidates.count, least) + cuts * max(candidates.count, LEAST_DRAWS_OF_CUT)
 
 
 def _check_draws(query: ReleaseQuery, bases: Sequence[BasisPlan]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from dpsql.engines.exact_rows import ExactRows
 from dpsql.engines.twin import Row, TwinEngine
 from dpsql.errors import EngineError
 from dpsql.policy import Policy, load
+from dpsql.privacy.mechanisms.exponential import Cuts
 from dpsql.result import Intervals, Result
 from dpsql.session import Session, _level
 
@@ -134,6 +135,14 @@ class ZeroNoise:
 
     def below(self, limits: np.ndarray) -> np.ndarray:
         return np.zeros_like(limits)
+
+    def cut(self, cuts: Cuts, scale: Fraction) -> tuple[int, int]:
+        """The nearest to the rank of the best."""
+        assert scale > 0
+        cell = int(np.lexsort((replace(cuts, slack=0).reach()[0], cuts.reach()[0]))[0])
+        places = range(max(1, int(cuts.rows[cell])))
+        nearest = min(max(-int(cuts.first[cell]) // cuts.step, 0), places[-1])
+        return cell, min(places[nearest : nearest + 2], key=lambda below: abs(cuts.beyond(cell, below)))
 
 
 # ---------------------------------------------------------------------------------------------- sessions

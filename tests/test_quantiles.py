@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -18,12 +18,15 @@ from dpsql.audit.replay import RecordingNoise, Violated, compare, record
 from dpsql.display import rank_notes, unknown_note
 from dpsql.errors import DatabaseError, UnsupportedQuery
 from dpsql.privacy.mechanisms import permute_and_flip
+from dpsql.privacy.mechanisms.exponential import Cuts
 from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, choose, choose_each, nearest
 from dpsql.privacy.noise import SystemNoise
 from dpsql.result import Rank
+from tests.benchmarks.accuracy import data
 from tests.chisquare import chi_square
 from tests.harness import Bench, ZeroNoise, bench, make_policy
 from tests.seeded import SeededBytes
+from tests.test_exponential import law_of_cuts
 
 F = Fraction
 
@@ -78,7 +81,7 @@ def histograms(cells: int, most: int) -> Iterator[tuple[int, ...]]:
 
 
 class Enumerating:
-    """Stands in for `choose`: goes through all outcomes of a mechanism, each with its probability."""
+    """Stands in for `choose` and noise: goes through all outcomes of a mechanism, each with its probability."""
 
     def __init__(self) -> None:
         self.script: list[int] = []
@@ -86,12 +89,19 @@ class Enumerating:
         self.probability = 1.0
 
     def choose(self, distances: Any, scale: Fraction, noise: Any) -> int:
+        return self._next(law(list(distances), scale))
+
+    def cut(self, cuts: Cuts, scale: Fraction) -> tuple[int, int]:
+        places, probabilities = zip(*law_of_cuts(cuts, scale).items(), strict=True)
+        return places[self._next(probabilities)]
+
+    def _next(self, probabilities: Sequence[float]) -> int:
         place = len(self.asked)
         if place == len(self.script):
             self.script.append(0)
         chosen = self.script[place]
-        self.asked.append(len(distances))
-        self.probability *= law(list(distances), scale)[chosen]
+        self.asked.append(len(probabilities))
+        self.probability *= probabilities[chosen]
         return chosen
 
     def choose_each(self, distances: Any, scale: Fraction, noise: Any) -> Any:
@@ -108,7 +118,7 @@ def outcomes(mechanism: Quantiles | Extreme | QuantileEnd, counts: tuple[int, ..
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(permute_and_flip, "choose", one.choose)
             patch.setattr(permute_and_flip, "choose_each", one.choose_each)
-            chosen = mechanism.choose(np.array(counts, dtype=np.int64), None)  # type: ignore[arg-type]
+            chosen = mechanism.choose(np.array(counts, dtype=np.int64), one)  # type: ignore[arg-type]
         found[chosen] = found.get(chosen, 0.0) + one.probability
         script = one.script[: len(one.asked)]
         while script and script[-1] == one.asked[len(script) - 1] - 1:
@@ -144,12 +154,9 @@ def test_no_row_changes_the_law_of_a_choice_by_more_than_epsilon(mechanism: Quan
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fractions", [("1/4", "3/4"), ("1/4", "1/2", "3/4")])
-def test_no_row_changes_the_law_of_several_quantiles_by_more_than_epsilon(
-    fractions: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of the whole recursion together, the sharing of a cell's rows included."""
-    monkeypatch.setattr(permute_and_flip, "SPLITS", 2)
+@pytest.mark.parametrize("fractions", [("1/4", "3/4"), ("1/4", "1/2", "3/4"), ("1/2", "4/5", "9/10")])
+def test_no_row_changes_the_law_of_several_quantiles_by_more_than_epsilon(fractions: tuple[str, ...]) -> None:
+    """Of the whole recursion together, with how many of a chosen cell's rows lie on either side."""
     mechanism = Quantiles(tuple(map(F, fractions)), 1, F(2))
     assert mechanism.loss == 2
     laws = {counts: outcomes(mechanism, counts) for counts in histograms(2, 4)}
@@ -172,6 +179,33 @@ def test_a_units_weights_in_several_groups_cost_epsilon_together() -> None:
                 more = [_added(base, cell, weight) for cell in range(3)]
                 loss += max(worst(outcomes(mechanism, base), outcomes(mechanism, counts)) for counts in more)
             assert loss <= float(epsilon) * (1 + 1e-9), (weights, base)
+
+
+def test_a_units_weights_cost_epsilon_together_on_both_sides_of_a_cut() -> None:
+    """Whole recursions again: one in each group that a unit has rows in, or one that all its rows are in."""
+    mechanism = Quantiles((F(1, 4), F(1, 2), F(3, 4)), 4, F(1))
+    for base in ((4, 7), (0, 3), (9, 0)):
+        own = outcomes(mechanism, base)
+        spread = [(a, b) for a in range(5) for b in range(5) if 0 < a + b <= 4]
+        for added in spread:
+            loss = worst(own, outcomes(mechanism, (base[0] + added[0], base[1] + added[1])))
+            assert loss <= float(mechanism.epsilon) * sum(added) / 4 * (1 + 1e-9), (base, added)
+
+
+def test_a_row_in_the_very_cell_that_is_cut_is_on_one_side_alone() -> None:
+    """Replayed: of a row of any value the loss is ε at most, and of some not much less."""
+    policy = make_policy("  t: {source: t.parquet, unit: row, columns: {v: {type: integer, bounds: [0, 8]}}}\n")
+    made = bench(policy, {"t": {"v": "BIGINT"}}, RecordingNoise())
+    for each in (0, 1, 6):
+        made.engine.set_rows("t", [(str(v),) for v in range(9) for _ in range(each)])
+        losses = []
+        for fractions in ("0.25, 0.5, 0.75", "0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9"):
+            sql = f"SELECT QUANTILE_CONT(v, [{fractions}]) FROM t"
+            plan, without = made.session.plan(sql, epsilon=1).plan, record(made, sql)
+            for victim in range(9):
+                with made.engine.adding({"t": [[str(victim)]]}):
+                    losses.append(compare(plan, without, record(made, sql)))
+        assert F(3, 4) <= max(losses) <= 1
 
 
 @pytest.mark.parametrize("smallest", [False, True])
@@ -792,7 +826,7 @@ def test_what_would_take_minutes_is_refused() -> None:
         with pytest.raises(UnsupportedQuery, match=r"in 400000 groups take too long"):
             made.session.plan(sql, epsilon=1)
     nine = (
-        "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]"  # rows of chosen cells are shared eight times, in 4,096 parts
+        "[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]"  # rows are cut five times, each of which takes as 4,096 draws
     )
     with pytest.raises(UnsupportedQuery, match=r"in 20000 groups take too long"):
         made.session.plan(
@@ -809,6 +843,21 @@ def test_an_epsilon_too_small_for_the_noise_is_refused() -> None:
 
 
 # ---------------------------------------------------------------------------------------------- errors in rank
+
+
+@pytest.mark.slow
+def test_several_quantiles_have_the_error_that_is_promised() -> None:
+    """Nine of 10,000 incomes at an ε of 1: within 5 % of 5.5 rows on average. 1,400 draws gave 5.71 ± 0.07."""
+    incomes, _ = data.made_up()
+    counts = np.bincount(incomes.astype(np.int64), minlength=data.INC10K.income + 1)
+    through = np.cumsum(counts)
+    mechanism, noise = Quantiles(tuple(F(i, 10) for i in range(1, 10)), 1, F(1)), SystemNoise(SeededBytes(1))
+    ranks = np.array([float(fraction) * len(incomes) for fraction in mechanism.fractions])
+    missed = []
+    for _ in range(80):
+        cells = list(mechanism.choose(counts, noise))
+        missed += np.maximum(0, np.maximum(through[cells] - counts[cells] - ranks, ranks - through[cells])).tolist()
+    assert np.mean(missed) <= 5.5 * 1.05
 
 
 @pytest.mark.slow
@@ -838,4 +887,4 @@ def test_the_error_in_rank_is_within_what_is_said(epsilon: str, fractions: tuple
         slack = 4.75 * math.sqrt(0.95 * 0.05 / draws)  # quantiles of one draw depend on each other
         assert within / size >= 0.95 - slack
         assert not often or 0.94 - slack <= inside / size
-        assert not often or inside / size <= 0.985 + slack or len(fractions) > 1
+        assert not often or inside / size <= 0.985 + slack

@@ -369,6 +369,7 @@ COUNTEREXAMPLES: Mapping[str, tuple[str, ...]] = {
     "A11": (f"{_ANSWERS}test_another_policy_or_version_of_the_data_is_another_question",
             f"{_ANSWERS}test_the_owner_s_version_of_the_data"),
     "A12": ("tests/test_quantiles.py::test_the_choice_has_the_law_of_permute_and_flip",
+            "tests/test_exponential.py::test_law",
             "tests/test_quantiles.py::test_no_row_changes_the_law_of_a_choice_by_more_than_epsilon",
             f"{_PROOFS}test_the_order_of_rows_does_not_show_in_that_of_private_keys"),
     "A13": (f"{_HERE}test_released_sums_lie_on_the_grid_of_the_plan", f"{_UNITS}test_no_units_total_overflows",

@@ -19,7 +19,8 @@ import numpy.typing as npt
 from dpsql.engines.exact_rows import ExactRows
 from dpsql.engines.twin import TwinEngine
 from dpsql.plan import BasisPlan, Plan, ReleasePlan
-from dpsql.privacy.mechanisms import cube, laplace, permute_and_flip
+from dpsql.privacy.mechanisms import cube, exponential, laplace, permute_and_flip
+from dpsql.privacy.mechanisms.exponential import Cuts
 from dpsql.release import _part
 from dpsql.result import Result
 from dpsql.rewrite.inner import Inner
@@ -112,6 +113,14 @@ class RecordingNoise:
             raise Violated("it was chosen among other candidates than those whose coins showed heads")
         return np.zeros_like(limits)
 
+    def cut(self, cuts: Cuts, scale: Fraction) -> tuple[int, int]:
+        """The same cell and the same share of its rows, whatever they are; seen are both ends of each cell."""
+        size = cuts.rows.size
+        ends = np.concatenate((cuts.first, cuts.first + cuts.step * cuts.rows))
+        self.draws.append(Draw(scale, size, ends.tolist(), exponential.NAME))
+        cell = 104_729 * len(self.draws) % size
+        return cell, int(cuts.rows[cell]) * (7919 * len(self.draws) % 97) // 97
+
     def truncated(self, scale: Fraction, bound: int, size: int) -> npt.NDArray[np.int64]:
         raise NotImplementedError("which keys there are depends on the rows: see `selected_by`")
 
@@ -193,7 +202,8 @@ def _lost_in_choices(basis: BasisPlan, cells: int, draws: Iterator[tuple[Draw, D
     """The loss of the choices of one basis in all cells. Raises Violated.
 
     Of a choice it is how far apart the candidates' distances move, in units of its scale: that bounds how the
-    probability of any candidate changes (`dpsql.privacy.mechanisms.permute_and_flip`). Over the ranges of a recursion,
+    probability of any candidate changes (`dpsql.privacy.mechanisms.permute_and_flip`). Of a cut it is twice how far any
+    moves: the cuts within a cell move by what its ends move, or by something between. Over the ranges of a recursion,
     and over cells, the losses add up.
     """
     assert basis.candidates is not None
@@ -201,9 +211,13 @@ def _lost_in_choices(basis: BasisPlan, cells: int, draws: Iterator[tuple[Draw, D
     left = cells * len(scales)
     while left > 0:
         a, b = next(draws)
-        named = a.mechanism == b.mechanism == permute_and_flip.NAME
+        named = a.mechanism == b.mechanism and a.mechanism in (permute_and_flip.NAME, exponential.NAME)
         if (a.scale, a.size) != (b.scale, b.size) or a.scale not in scales or not named:
             raise Violated(f"a choice was made with the scale {a.scale}, which the plan doesn't have")
+        if a.mechanism == exponential.NAME:
+            left -= 1
+            loss += 2 * max(abs(y - x) for x, y in zip(a.exact, b.exact, strict=True)) / a.scale
+            continue
         if sum(map(len, a.exact)) != a.size:
             raise Violated("a choice was made without a coin for each candidate")
         left -= len(a.exact)

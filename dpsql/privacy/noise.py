@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from dpsql.privacy.mechanisms.cube import cube_noise, uniform_below
+from dpsql.privacy.mechanisms.exponential import Cuts, cut
 from dpsql.privacy.mechanisms.laplace import discrete_laplace
 from dpsql.privacy.mechanisms.truncated_geometric import truncated_geometric
 from dpsql.privacy.random_bytes import ByteSource, best_source
@@ -43,6 +44,10 @@ class NoiseSource(Protocol):
         """For each limit m >= 1 an independent number that is uniform on {0, …, m - 1}."""
         ...
 
+    def cut(self, cuts: Cuts, scale: Fraction) -> tuple[int, int]:
+        """A cell, and how many of its rows lie below the cut: P ∝ exp(-how far it is from its rank / scale)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class SystemNoise:
@@ -70,3 +75,7 @@ class SystemNoise:
     def below(self, limits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """As `NoiseSource.below`."""
         return uniform_below(limits, self.source)
+
+    def cut(self, cuts: Cuts, scale: Fraction) -> tuple[int, int]:
+        """As `NoiseSource.cut`; ValueError as for `laplace`."""
+        return cut(cuts, scale, self.source)

@@ -70,8 +70,8 @@ PLANTED = (
     ),
     _planted(
         "A4", "a choice as if the scores moved one way alone", "privacy/mechanisms/permute_and_flip.py",
-        "return 2 * _sensitivity(fraction) * self.bound / epsilon",
-        "return _sensitivity(fraction) * self.bound / epsilon",
+        "return 2 * _sensitivity(node.fraction) * self.bound / node.epsilon",
+        "return _sensitivity(node.fraction) * self.bound / node.epsilon",
         "test_quantiles.py::test_no_row_changes_the_law_of_a_choice_by_more_than_epsilon",
     ),
     _planted(
@@ -85,9 +85,25 @@ PLANTED = (
         "test_quantiles.py::test_each_way_down_has_all_of_epsilon",
     ),
     _planted(
-        "B9", "how a cell's rows are shared costs nothing", "privacy/mechanisms/permute_and_flip.py",
-        "own = share * (1 - SPLIT) if lower or upper else share", "own = share",
-        "test_quantiles.py::test_each_way_down_has_all_of_epsilon",
+        "B9", "a cell's rows are on both sides of where it is cut", "privacy/mechanisms/permute_and_flip.py",
+        "rest = int(within[chosen]) - lower", "rest = int(within[chosen])",
+        "test_quantiles.py::test_a_row_in_the_very_cell_that_is_cut_is_on_one_side_alone",
+    ),
+    _planted(
+        "A4", "a cut is given as often as its block may be at most", "privacy/mechanisms/exponential.py",
+        "if not beyond or Event(beyond / scale, is_digit=False, head=0).settle(0, block.level, source):", "if True:",
+        "test_exponential.py::test_law",
+    ),
+    _planted(
+        "A4", "a cut is given as often as if its block were of level 0", "privacy/mechanisms/exponential.py",
+        ".settle(0, block.level, source)", ".settle(0, 0, source)",
+        "test_exponential.py::test_law",
+    ),
+    _planted(
+        "A4", "many equal rows are as likely as each of few", "privacy/mechanisms/exponential.py",
+        "[1 << depth - block.level - block.halvings for block in blocks]",
+        "[1 << depth - block.level for block in blocks]",
+        "test_exponential.py::test_law",
     ),
     _planted(
         "B15", "rows are counted by cell without their weights", "rewrite/inner.py",

@@ -33,11 +33,24 @@ with the exponential mechanism.)
 
 **Several quantiles** are chosen by recursion (Kaplan, Schnapp, Stemmer, "Differentially private approximate quantiles",
 ICML 2022): the middle one first; those below it then are quantiles of the rows below, those above it of the rows above.
-A row is on one side, so that a level costs no more than one choice, and m quantiles have ceil(log2(m + 1)) levels. Many
-rows may lie in the very cell that was chosen. How many of these count as below is chosen too, of SPLITS + 1 parts of
-them, with the same scores, for SPLIT of the level's epsilon: of E rows in the cell, the part j are floor(E j / SPLITS).
-One row more in the cell is one more on one side alone (with weights, what it adds to the two sides is its weight), so
-from level to level two neighbouring databases still differ by no more than one unit's rows, in all ranges together.
+A row is on one side, so that a level costs no more than one choice, and m quantiles have ceil(log2(m + 1)) levels.
+
+Many rows may lie in the very cell that is chosen, so it is chosen together with how many of them count as below: a cut
+(c, u) of the cell c, with the share u of its E_c rows below, 0 <= u < 1, by the exponential mechanism
+(`dpsql.privacy.mechanisms.exponential`) with the distance
+
+    d(c, u) = max(d_c, |b (below + floor(E_c u)) - a n| - slack)
+
+and all of the level's epsilon. That is as if the rows of a cell were spread evenly over it, and cut by a continuous
+value. With many rows of one value, beside a gap of many cells, hardly any of that value's cuts are near the rank: the
+slack, as much as the scale, makes twice as many of them count in full, for cuts that are hardly worse.
+
+A unit whose rows weigh w_c in cell c, W in all, adds Σ of w over the cells before c to `below`, and to floor(E_c u)
+between 0 and w_c: floor((E + w) u) <= floor(E u) + w for u < 1. So b (below + floor(E_c u)) - a n moves by between -a W
+and (b - a) W, either part of d(c, u) by D W at most and so the greater of them: each density, with what it is divided
+by, by a factor of exp(2 D W / scale) at most. What the unit adds to the two sides, given c and u, are rows of weights
+that add up to W. So from level to level two neighbouring databases still differ by no more than one unit's rows, in all
+ranges together, and since a loss is in proportion to W, a level costs no more than one choice among all rows.
 
 **Two quantiles** need two levels either way, and are chosen among all rows each, for half of epsilon: nothing is spent
 on sharing rows, and neither has the other's error. Their losses add up. They are put in order afterwards, which looks
@@ -56,6 +69,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpsql.privacy.interval import laplace_sum_half_width
+from dpsql.privacy.mechanisms.exponential import Cuts
 from dpsql.privacy.mechanisms.laplace import fits_int64
 
 if TYPE_CHECKING:
@@ -67,10 +81,9 @@ if TYPE_CHECKING:
     """Of rows or weights per cell: int64, or Python integers where some don't fit."""
 
 NAME = "permute-and-flip"
-SPLITS = 4096
-"""Parts of a cell's rows among which it is chosen how many lie below a quantile that others are looked for around."""
-SPLIT = Fraction(1, 4)
-"""The part of a level's epsilon that this choice gets."""
+MOST_ROWS = 2**30
+"""So many rows, of a unit's bound each, are thought of where a bound for any data hangs on the logarithm of how many
+there are."""
 FINEST = 10**6
 """The largest denominator of a fraction: others are moved to the nearest, which is less than a millionth away."""
 CERTAINTY = Fraction(1, 20)
@@ -152,24 +165,29 @@ class Quantiles:
     def _loss(self, node: _Node | None) -> Fraction:
         if node is None:
             return Fraction(0)
-        moved = 2 * _sensitivity(node.fraction) * self.bound
-        own = moved / self._scale(node.fraction, node.epsilon)
-        if not node.is_leaf:
-            own += moved / self._scale(node.fraction, node.split_epsilon)
+        own = 2 * _sensitivity(node.fraction) * self.bound / self._scale(node)
         return own + max(self._loss(node.below), self._loss(node.above))
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
         """Of each choice that is made in a group: 2 D / its epsilon."""
-        return tuple(s for r in _roots(self.fractions, self.epsilon) for n in _nodes(r) for s in self._scales(n))
+        return tuple(map(self._scale, self._all))
 
-    def _scales(self, node: _Node) -> Iterator[Fraction]:
-        yield self._scale(node.fraction, node.epsilon)
-        if not node.is_leaf:
-            yield self._scale(node.fraction, node.split_epsilon)
+    @property
+    def cuts(self) -> int:
+        """How many of the choices are followed by others, on both sides of where the rows are cut."""
+        return sum(not node.is_leaf for node in self._all)
 
-    def _scale(self, fraction: Fraction, epsilon: Fraction) -> Fraction:
-        return 2 * _sensitivity(fraction) * self.bound / epsilon
+    @property
+    def _all(self) -> Iterator[_Node]:
+        return (node for root in _roots(self.fractions, self.epsilon) for node in _nodes(root))
+
+    def _scale(self, node: _Node) -> Fraction:
+        return 2 * _sensitivity(node.fraction) * self.bound / node.epsilon
+
+    def _in_rank(self, node: _Node) -> float:
+        """The scale of a choice's error in rank, in steps of the counts."""
+        return float(self._scale(node) / node.fraction.denominator)
 
     def usual_rank_half_width(self, fraction: Fraction, level: Fraction | float) -> float:
         """How far from its rank a quantile is at most in `level` of all releases, about, where values lie close by;
@@ -183,7 +201,7 @@ class Quantiles:
         for level_, node in enumerate(self._way(fraction)):
             place = float(node.fraction)
             own = [place * u + (1 - place) * low for low, u in zip(lower, upper, strict=True)]
-            own[level_] = float(self._scale(node.fraction, node.epsilon) / node.fraction.denominator)
+            own[level_] = self._in_rank(node)
             lower, upper = (lower, own) if fraction < node.of else (own, upper)
         return laplace_sum_half_width(own, level)
 
@@ -191,22 +209,26 @@ class Quantiles:
         """How far from its rank a quantile is at most in `level` of all releases, whatever the data.
 
         A choice among m candidates misses the best by no more than scale ln(m / alpha) but for the probability alpha:
-        where a wide gap lies beside many rows of one value, each of its cells may be chosen instead.
+        where a wide gap lies beside many rows of one value, each of its cells may be chosen instead. A cut at its best
+        lies in one of that value's rows, beside m whole cells. Of E rows in the cell, E / 2 at least lie on one side of
+        the rank: with y = b E / scale these weigh Σ exp(-b i / scale) / E >= exp(-b / scale) (1 - exp(-y / 2)) / y, i
+        from 1 to E / 2, and those at a distance of more than b w m exp(-b w / scale) at most. That is alpha times as
+        much for w = 1 + scale / b ln(m y / (alpha (1 - exp(-y / 2)))), which grows with E by its logarithm. No cut is
+        further from its rank than that and the slack.
         """
         roots = _roots(self.fractions, self.epsilon)
         if len(roots) > 1:  # after they are put in order each is as near as the farther one was, or nearer
-            apart = max(float(self._scale(r.fraction, r.epsilon) / r.fraction.denominator) for r in roots)
-            return apart * math.log(cells * len(roots) / (1 - float(level)))
+            return max(map(self._in_rank, roots)) * math.log(cells * len(roots) / (1 - float(level)))
         lower = upper = own = 0.0
-        miss = (1 - float(level)) / (2 * len(self.fractions).bit_length() - 1)  # of each choice on the way
+        miss = (1 - float(level)) / len(self.fractions).bit_length()  # of each choice on the way
         for node in self._way(fraction):
-            place = float(node.fraction)
-            moved = place * upper + (1 - place) * lower
-            b = node.fraction.denominator
-            own = moved + float(self._scale(node.fraction, node.epsilon) / b) * math.log(cells / miss)
+            place, scale = float(node.fraction), self._in_rank(node)
+            own = place * upper + (1 - place) * lower + scale * math.log(cells / miss)
             if not node.is_leaf:
-                end = own + float(self._scale(node.fraction, node.split_epsilon) / b) * math.log((SPLITS + 1) / miss)
-                lower, upper = (lower, end) if fraction < node.of else (end, upper)
+                y = MOST_ROWS * self.bound / scale
+                own += 1 + scale * math.log(y / -math.expm1(-y / 2))
+            end = own + scale  # with the slack
+            lower, upper = (lower, end) if fraction < node.of else (end, upper)
         return own
 
     def _way(self, fraction: Fraction) -> Iterator[_Node]:
@@ -229,12 +251,13 @@ class Quantiles:
             below = np.cumsum(within) - within
             total = int(within.sum())
             a, b = node.fraction.as_integer_ratio()
-            distances = _distances(below, below + within, a * total, b)
-            chosen = choose(distances, self._scale(node.fraction, node.epsilon), noise)
-            found[node.of] = first + chosen
             if node.is_leaf:
+                distances = _distances(below, below + within, a * total, b)
+                found[node.of] = first + choose(distances, self._scale(node), noise)
                 continue
-            lower = self._split(int(below[chosen]), int(within[chosen]), total, node, noise)
+            scale = self._scale(node)
+            chosen, lower = noise.cut(Cuts(b * below - a * total, within, b, slack=int(scale)), scale)
+            found[node.of] = first + chosen
             if node.below is not None:
                 open_.append((node.below, first, _ending(within[: chosen + 1], -1, lower)))
             if node.above is not None:
@@ -254,18 +277,7 @@ class Quantiles:
         a, b = node.fraction.as_integer_ratio()
         counts = _wide(counts, b)
         through, rank = np.cumsum(counts, axis=1), a * counts.sum(axis=1, keepdims=True)
-        return choose_each(
-            _distances(through - counts, through, rank, b), self._scale(node.fraction, node.epsilon), noise
-        )
-
-    def _split(self, below: int, equal: int, total: int, node: _Node, noise: NoiseSource) -> int:
-        """How many of a chosen cell's rows count as below its quantile."""
-        a, b = node.fraction.as_integer_ratio()
-        small = SPLITS * b * max(total, 1) <= INT64_MAX
-        parts = equal * np.arange(SPLITS + 1, dtype=np.int64 if small else object) // SPLITS
-        distances = _distances(below + parts, below + parts, a * total, b)
-        scale = self._scale(node.fraction, node.split_epsilon)
-        return int(parts[choose(distances, scale, noise)])
+        return choose_each(_distances(through - counts, through, rank, b), self._scale(node), noise)
 
 
 def _ending(counts: Counts, place: int, value: int) -> Counts:
@@ -293,13 +305,12 @@ class _Node:
 
     of        the fraction of all rows that it is the quantile of
     fraction  the fraction of the rows in its range
-    epsilon   of the choice; where others follow, `split_epsilon` of the choice of how its cell's rows are shared
+    epsilon   of the choice
     """
 
     of: Fraction
     fraction: Fraction
     epsilon: Fraction
-    split_epsilon: Fraction
     below: _Node | None
     above: _Node | None
 
@@ -322,12 +333,10 @@ def _tree(
     lower, upper = fractions[:middle], fractions[middle + 1 :]
     share = epsilon / levels
     left = epsilon - share
-    own = share * (1 - SPLIT) if lower or upper else share
     return _Node(
         of,
         nearest((of - start) / (end - start)),
-        own,
-        share - own,
+        share,
         _tree(lower, left, start, of) if lower else None,
         _tree(upper, left, of, end) if upper else None,
     )

@@ -52,7 +52,7 @@ class DataSet:
             limit = "" if rows is None else f" LIMIT {rows}"
             duckdb.execute(f"COPY (SELECT income, age FROM read_csv('{CENSUS}'){limit}) TO '{path}' (HEADER)")
             return path
-        incomes, ages = _made_up()
+        incomes, ages = made_up()
         lines = (f"{i:.0f},{a:.0f}\n" for i, a in zip(incomes[:rows], ages[:rows], strict=True))
         path.write_text("income,age\n" + "".join(lines), encoding="utf-8")
         return path
@@ -68,7 +68,7 @@ error of a median hangs on the few values next to it, so that the record's are o
 DATA_SETS = (PUMS, INC10K)
 
 
-def _made_up() -> tuple[np.ndarray, np.ndarray]:
+def made_up() -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(1)
     income = np.clip(random.lognormal(10.63, 0.7, 10_000), 0, INC10K.income).round()
     return income, np.clip(random.normal(46.5, 14, 10_000), 0, INC10K.age).round()
