@@ -154,9 +154,9 @@ class Scratch:
             cursor.register(name, rows.columns)
         try:
             with self._limited(cursor):
-                described = cursor.execute(f"DESCRIBE {sql}").fetchall()
                 (statement,) = cursor.extract_statements(sql)
-                cursor.execute(sql).fetchone()
+                described = cursor.execute(statement).description or ()
+                cursor.fetchone()
                 cursor.abort()
         except duckdb.InterruptException:
             raise Cancelled("the query over the released numbers takes too long", hint="ask for less") from None
@@ -166,7 +166,9 @@ class Scratch:
             ) from None
         except duckdb.Error as error:
             raise _binding_error(error, tree) from None
-        return Outer(sql, statement, tuple(row[0] for row in described), tuple(row[1] for row in described))
+        return Outer(
+            sql, statement, tuple(column[0] for column in described), tuple(str(column[1]) for column in described)
+        )
 
     def run(self, outer: Outer, releases: Mapping[str, Released]) -> Values:
         """The values of the outer query's result. After the charge: any failure is one generic error.

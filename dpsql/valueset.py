@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain
 
 from dpsql.policy import Column, ColumnType, Kind
@@ -324,8 +325,9 @@ def model_literal(value: object) -> Literal:
     return value
 
 
+@lru_cache(maxsize=4096)
 def column_set(column: Column) -> ValueSet:
-    """The value set that the policy declares for a column."""
+    """The value set that the policy declares for a column: looked up in each statement that names its table."""
     grain = column.grain or natural_grain(column.type)
     machine = machine_range(column.type)
     bounds = Interval()

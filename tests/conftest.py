@@ -30,7 +30,7 @@ settings.register_profile(
 settings.register_profile("nightly", deadline=None, max_examples=20_000, suppress_health_check=_CHECKS)
 settings.load_profile("ci")
 
-gc.set_threshold(50_000, 20, 100)
+gc.set_threshold(250_000, 20, 100)
 """A syntax tree refers to its nodes' parents, so every compiled statement is garbage that only the collector frees."""
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 """Of the processes that tests start the first compiles the product's modules, not each of them."""

@@ -42,7 +42,8 @@ def coverage(made: Laboratory, table: Table) -> Iterator[Coverage]:
         if exact is None:
             continue
         try:
-            inside = sum(_holds(session, sql, float(exact)) for _ in range(DRAWS))
+            with made.engine.unchanged():
+                inside = sum(_holds(session, sql, float(exact)) for _ in range(DRAWS))
         except Error:
             continue
         yield Coverage(call, float(LEVEL), DRAWS, inside)

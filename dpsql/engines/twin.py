@@ -52,6 +52,7 @@ class TwinEngine:
         self.unique = dict(unique or {})
         self.executed: list[str] = []
         """The inner queries since this was cleared, with the constants of each."""
+        self._kept: dict[tuple[str, str], ExactRows] | None = None
         self.public: dict[str, PublicTable] = {}
         for name, columns in types.items():
             listed = ", ".join(f"{quoted(column)} {type_}" for column, type_ in columns.items())
@@ -94,6 +95,15 @@ class TwinEngine:
         finally:
             self.connection.execute("ROLLBACK")
 
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Nobody changes the rows until the end of the block: each inner query runs once."""
+        self._kept = {}
+        try:
+            yield
+        finally:
+            self._kept = None
+
     # ------------------------------------------------------------------------------------------ the protocol
 
     def relation(self, table: Table) -> exp.Table:
@@ -107,7 +117,7 @@ class TwinEngine:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        yield _Noted(DuckDBTransaction(self.connection, self.version), self.executed)
+        yield _Noted(DuckDBTransaction(self.connection, self.version), self.executed, self._kept)
 
     def public_table(self, table: Table) -> PublicTable:
         return self.public[table.name.lower()]
@@ -134,11 +144,14 @@ class TwinEngine:
 
 
 class _Noted:
-    """A transaction that notes what it runs."""
+    """A transaction that notes what it is asked, and looks up what is kept."""
 
-    def __init__(self, transaction: DuckDBTransaction, executed: list[str]) -> None:
+    def __init__(
+        self, transaction: DuckDBTransaction, executed: list[str], kept: dict[tuple[str, str], ExactRows] | None
+    ) -> None:
         self._transaction = transaction
         self._executed = executed
+        self._kept = kept
 
     @property
     def version(self) -> str:
@@ -150,4 +163,12 @@ class _Noted:
         self._executed.append(sql)
         if constants:
             self._executed.append(repr(constants))
-        return self._transaction.fetch(sql, keys, sums, counts, constants)
+        question = sql, repr(constants)
+        found = self._kept.get(question) if self._kept is not None else None
+        if found is None:
+            found = self._transaction.fetch(sql, keys, sums, counts, constants)
+            if self._kept is not None:
+                for numbers in found.sums:
+                    numbers.flags.writeable = False
+                self._kept[question] = found
+        return found
