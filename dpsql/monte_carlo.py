@@ -111,19 +111,32 @@ def _of_draws(
 ) -> list[Column]:
     """Of each expression in each row of drawn sums, NaN where it has no value even for the nearest that can be.
 
-    Counts of weighted rows are fractions, and not rounded, but where an expression takes whole numbers alone.
+    Counts of weighted rows are fractions, and not rounded where an expression is arithmetic: anything else may mean
+    another thing of a fraction than of a whole number (comparisons, division without rest, text).
     """
     weighted_rows = any(basis.bound.weighted for basis in plan.bases)
-    every: list[Column] = []
-    for whole in (False, True) if weighted_rows else (True,):
-        found = numbers(drawn, plan, wanted, whole=whole)
+    found: list[Column] = [np.zeros(0)] * len(trees)
+    for whole in (False, True):
+        some = [i for i, tree in enumerate(trees) if whole != (weighted_rows and _is_arithmetic(tree))]
+        if not some:
+            continue
+        table, every = numbers(drawn, plan, wanted, whole=whole), list[Column]()
         for form in (_signed, _possible):
             if not every or any(np.isnan(results).any() for results in every):
-                others = _results(trees, {**keys, **form(found, plan)})
+                others = _results([trees[i] for i in some], {**keys, **form(table, plan)})
                 every = [np.where(np.isnan(a), b, a) for a, b in zip(every or others, others, strict=True)]
-        if not any(np.isnan(results).all() for results in every):
-            break
-    return every
+        for i, results in zip(some, every, strict=True):
+            found[i] = results
+    return found
+
+
+_ARITHMETIC = (exp.Column, exp.Identifier, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div)
+
+
+def _is_arithmetic(tree: exp.Expr) -> bool:
+    return all(
+        isinstance(node, _ARITHMETIC) or (isinstance(node, exp.Literal) and not node.is_string) for node in tree.walk()
+    )
 
 
 def _results(trees: Sequence[exp.Expr], table: dict[str, Column]) -> list[Column]:

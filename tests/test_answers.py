@@ -27,6 +27,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import dpsql
+import dpsql.dbapi
 from dpsql.answers import Answers, Question, store
 from dpsql.answers.record import decode, encode
 from dpsql.cli import main

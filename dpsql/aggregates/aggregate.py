@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from typing import Any, Literal
@@ -34,8 +34,8 @@ class Grid:
     lower: Fraction
     grain: Fraction
     cells: int
-    fine: int = 1
-    whole: bool = True
+    fine: int = field(default=1, repr=False)
+    whole: bool = field(default=True, repr=False)
 
     @property
     def upper(self) -> Fraction:
