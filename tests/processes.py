@@ -59,14 +59,22 @@ def _run(
     function(*arguments)
 
 
-def dpsql(folder: Path, environment: Mapping[str, str], arguments: Sequence[str]) -> Forked:
-    """The command line, called there."""
-    return Forked(_dpsql, folder, dict(environment), arguments)
+def dpsql(folder: Path, environment: Mapping[str, str], arguments: Sequence[str], reader: str = "") -> Forked:
+    """The command line, called there; its output goes to a command of the shell where there is one, as through `|`."""
+    return Forked(_dpsql, folder, dict(environment), arguments, reader)
 
 
-def _dpsql(folder: Path, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+def _dpsql(folder: Path, environment: Mapping[str, str], arguments: Sequence[str], reader: str) -> None:
     os.chdir(folder)
     os.environ |= environment
+    if reader:
+        reading, writing = os.pipe()
+        if os.fork():
+            os.close(writing)
+            sys.exit(subprocess.run(["sh", "-c", reader], stdin=reading, check=False).returncode)
+        os.close(reading)
+        os.dup2(writing, 1)
+        os.close(writing)
     sys.exit(main(arguments))
 
 

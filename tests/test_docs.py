@@ -98,11 +98,12 @@ def environment(folder: Path) -> dict[str, str]:
 def run(command: str, folder: Path) -> tuple[str, int]:
     """Run a command of a shell there: both streams in one, and the exit code.
 
-    What is only a call of `dpsql` is split as the shell does, and begins with dpsql imported.
+    A call of `dpsql`, alone or at the head of a pipe, is split as the shell does, and begins with dpsql imported.
     """
-    words = shlex.split(command.replace("\\\n", ""))
-    if words[0] == "dpsql" and not re.search(r"[|<>;&$`]", re.sub(r'"[^"$`]*"', "", command)):
-        return dpsql(folder, environment(folder), words[1:]).ended()
+    call = re.fullmatch(r"""dpsql((?:"[^"$`]*"|[^"|<>;&$`])*)(?:\|(.*))?""", command, re.DOTALL)
+    if call is not None:
+        words = shlex.split(call[1].replace("\\\n", ""))
+        return dpsql(folder, environment(folder), words, call[2] or "").ended()
     done = subprocess.run(
         ["sh", "-c", command], cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         timeout=120, encoding="utf-8", check=False,
