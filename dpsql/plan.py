@@ -439,20 +439,15 @@ def alternative(plan: ReleasePlan) -> ReleasePlan | None:
     return None if [b.mechanism for b in found.bases] == [b.mechanism for b in plan.bases] else found
 
 
-def counting(plan: ReleasePlan, number: NumberPlan, epsilon: Fraction) -> ReleasePlan:
-    """The release of nothing but the rows that a number is computed from, by the same groups."""
-    measure = number.call.measure
-    if is_whole(measure):
-        measure = Measure(None, measure.filter)
-    return _alone(plan, Call("count", measure, number.call.text), epsilon, "laplace")
+def count_of(call: Call) -> Call:
+    """The count of nothing but the rows that a number is computed from."""
+    measure = Measure(None, call.measure.filter) if is_whole(call.measure) else call.measure
+    return Call("count", measure, call.text)
 
 
-def by_itself(plan: ReleasePlan, number: NumberPlan, epsilon: Fraction, family: Family) -> ReleasePlan:
+def alone(plan: ReleasePlan, call: Call, epsilon: Fraction, family: Family) -> ReleasePlan:
     """The release of nothing but a number, by the same groups."""
-    return _alone(plan, replace(number.call, epsilon=None, levels=()), epsilon, family)
-
-
-def _alone(plan: ReleasePlan, call: Call, epsilon: Fraction, family: Family) -> ReleasePlan:
+    call = replace(call, epsilon=None, levels=())
     query = replace(plan.query, calls=(call,), intervals=(), weights=(), epsilon=None)
     return plan_release(query, epsilon, Fraction(0), family)
 

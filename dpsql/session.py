@@ -8,7 +8,7 @@ import os
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -32,11 +32,8 @@ from dpsql.parse import Format, Parameters, Parser, Statement
 from dpsql.plan import (
     Plan,
     ReleasePlan,
-    TooSmall,
-    by_itself,
     charge_of,
     check_epsilon,
-    counting,
     plan_query,
 )
 from dpsql.policy import Column, Kind, Policy, Table
@@ -82,6 +79,7 @@ from dpsql.rewrite.intervals import (
 from dpsql.rewrite.lineage import Lineage, lineage
 from dpsql.rewrite.outer import plain_columns, render, total, without_clock
 from dpsql.rows import Catalogue
+from dpsql.stored import StoredNumbers
 
 CACHED_PLANS = 256
 ATTEMPTS = 3
@@ -346,53 +344,11 @@ class Session:
         except (AnalystLocked, BudgetExhausted) as refusal:
             left, refused = self.ledger.remaining(analyst, self.policy.budget), refusal.message
         run = self._begin(compiled, scratch, analyst)
-        known = {} if run.left is None else self._known(compiled, analyst)
+        known: Mapping[tuple[int, int], Known] = {}
+        if self.answers is not None and run.left is not None:
+            stored = StoredNumbers(self.answers, self.policy, self.engine, self._current().declared, analyst)
+            known = stored.of(compiled.plan, compiled.inner)
         return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored, refused, known)
-
-    def _known(self, compiled: Compiled, analyst: str) -> dict[tuple[int, int], Known]:
-        """What is stored of numbers whose errors depend on the data: how many rows they are of and, of a standard
-        deviation, the number itself.
-
-        Each is of a count of just these rows, or of just this number, asked for by itself at the same ε or at the
-        policy's: one question.
-        """
-        settings = self.policy.privacy
-        found: dict[tuple[int, int], Known] = {}
-        for index, release_plan in enumerate(compiled.plan.releases):
-            if release_plan.selection is not None or any(inner.constants for inner in compiled.inner[index]):
-                continue
-            epsilons = tuple(dict.fromkeys((release_plan.epsilon, settings.epsilon)))
-            for position, number in enumerate(release_plan.numbers):
-                if number.way.over_rows is None:
-                    continue
-                rows = self._first_stored((partial(counting, release_plan, number, e) for e in epsilons), analyst)
-                if rows is None:
-                    continue
-                alone = (partial(by_itself, release_plan, number, e, settings.mechanism) for e in epsilons)
-                itself = self._first_stored(alone, analyst) if number.way.of_root else None
-                of_each = tuple(max(int(n), 1) for n in rows)
-                found[index, position] = Known(of_each, None if itself is None else tuple(itself))
-        return found
-
-    def _first_stored(self, planned: Iterable[Callable[[], ReleasePlan]], analyst: str) -> list[float] | None:
-        """The noisy numbers of the first release of one number that is stored. One that can't be isn't."""
-        for plan in planned:
-            with suppress(TooSmall):
-                if (numbers := self._stored_numbers(plan(), analyst)) is not None:
-                    return numbers
-        return None
-
-    def _stored_numbers(self, part: ReleasePlan, analyst: str) -> list[float] | None:
-        """The noisy numbers of a stored release of one number."""
-        assert self.answers is not None
-        plan = Plan((part,), exp.Select(), frozenset(), part.epsilon, NOTHING)
-        (question,) = questions(plan, (inner_queries(part, self.engine),), self._current().declared)
-        answer = self.answers.find(asker_of(self.policy, analyst), question)
-        if answer is None:
-            return None
-        columns = released(answer.noisy, part, counts="raw").columns
-        numbers: list[float] = columns[number_name(0)].tolist()
-        return numbers
 
     def _explanation(self, compiled: Compiled, cost: Cost, form: Format) -> str:
         return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form, compiled.level)

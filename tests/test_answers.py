@@ -28,7 +28,8 @@ from hypothesis import strategies as st
 
 import dpsql
 import dpsql.dbapi
-from dpsql.answers import Answers, Question, store
+from dpsql import stored
+from dpsql.answers import Answer, Answers, Question, store
 from dpsql.answers.record import decode, encode
 from dpsql.cli import main
 from dpsql.errors import AnalystLocked, BudgetExhausted, EngineError, Error, LedgerError
@@ -1000,6 +1001,38 @@ def test_explain_goes_by_a_stored_count_of_the_very_rows(folder: Path) -> None:
         assert explained(session, grouped) == [[max(min(counts), 1), max(counts)]]
         assert " of a group: ±" in session.explain(grouped, analyst="ann")
     assert explained_without_answers(folder, sql) == [None] * 4
+
+
+def test_explain_looks_for_so_many_stored_counts_and_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is free, and a count is a question of its own: each is asked once, in vain never, and all together are few."""
+    asked: list[str] = []
+    find = Answers.find
+
+    def counted(answers: Answers, asker: str, question: Question) -> Answer | None:
+        asked.append(asker)
+        return find(answers, asker, question)
+
+    monkeypatch.setattr(Answers, "find", counted)
+
+    def look_ups(sql: str) -> int:
+        del asked[:]
+        session.explain(sql, analyst="ann", epsilon=1)
+        return len(asked)
+
+    some = "SELECT AVG(age), VARIANCE(age), STDDEV(age), AVG(age + 1), AVG(age) FILTER (sex = 'f') FROM people"
+    many = ", ".join(f"AVG(age) FILTER (pay > {n})" for n in range(99))
+    with asking(folder) as session:
+        only = look_ups("SELECT COUNT(*) FROM people WHERE age > 99")
+        assert look_ups(some) == only, "nothing is stored"
+        session.execute("SELECT COUNT(*) FROM people", analyst="ann")
+        assert look_ups("SELECT AVG(age), VARIANCE(age), AVG(age + 1) FROM people") == only + 1
+        assert look_ups(some) == only + 3, "of all rows, of those that pass the filter, and the deviation"
+        assert look_ups(f"SELECT sex, {many} FROM people GROUP BY sex") == only + 99
+        monkeypatch.setattr(stored, "MOST_LOOKED_UP", 3 * stored.LEAST_LOOKED_UP)
+        assert look_ups(f"SELECT sex, {many} FROM people GROUP BY sex") == only + 3
+        monkeypatch.setattr(stored, "LEAST_LOOKED_UP", 1)
+        monkeypatch.setattr(stored, "MOST_LOOKED_UP", 11)
+        assert look_ups(f"SELECT sex, {many} FROM people GROUP BY sex") == only + 4, "of three groups each"
 
 
 def explained_without_answers(folder: Path, sql: str) -> list[Any]:

@@ -118,6 +118,14 @@ class Answers:
             self._remember(place, answer, len(row[2]))
             return answer
 
+    def any_of(self, asker: str) -> bool:
+        """Whether any answer is kept for this asker. Raises LedgerError as `find` does."""
+        with self._lock, self._faults():
+            connection = self._connected()
+            if connection is None:
+                return False
+            return connection.execute("SELECT 1 FROM answer WHERE asker = ? LIMIT 1", (asker,)).fetchone() is not None
+
     def keep(
         self, asker: str, released: Sequence[tuple[Question, NoisyRows]], *, charge: int, moment: dt.datetime
     ) -> None:
