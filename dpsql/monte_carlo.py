@@ -87,7 +87,17 @@ def drawn_ends(
         for index, results in enumerate(every):
             found = results.reshape(len(part), count)
             low[index, start : start + step], high[index, start : start + step] = _percentiles(found, level)
-    return list(zip(low, high, strict=True))
+    if not _has_weighted_rows(plan):
+        return list(zip(low, high, strict=True))
+    table = {name: label[rows] for name, label in labels.items()} | numbers(_rows_of(noisy, rows), plan, wanted)
+    return [_holding(*found) for found in zip(low, high, _results(trees, table), strict=True)]
+
+
+def _holding(low: Column, high: Column, shown: Column) -> Ends:
+    """Intervals that also hold what is shown: where noise is far below a row, a whole number of weighted rows may be
+    further from their fraction than the noise is. A result that isn't known needs no holding.
+    """
+    return np.where(shown < low, shown, low), np.where(shown > high, shown, high)
 
 
 def with_drawn(found: Released, noisy: NoisyRows, plan: ReleasePlan) -> Released:
@@ -114,7 +124,7 @@ def _of_draws(
     Counts of weighted rows are fractions, and not rounded where an expression is arithmetic: anything else may mean
     another thing of a fraction than of a whole number (comparisons, division without rest, text).
     """
-    weighted_rows = any(basis.bound.weighted for basis in plan.bases)
+    weighted_rows = _has_weighted_rows(plan)
     found: list[Column] = [np.zeros(0)] * len(trees)
     for whole in (False, True):
         some = [i for i, tree in enumerate(trees) if whole != (weighted_rows and _is_arithmetic(tree))]
@@ -128,6 +138,10 @@ def _of_draws(
         for i, results in zip(some, every, strict=True):
             found[i] = results
     return found
+
+
+def _has_weighted_rows(plan: ReleasePlan) -> bool:
+    return any(basis.bound.weighted for basis in plan.bases)
 
 
 _ARITHMETIC = (exp.Column, exp.Identifier, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div)
@@ -209,13 +223,19 @@ def _without(
 ) -> NoisyRows:
     """The noisy sums of some rows, each less every draw of its noise: the draws of a row follow one another."""
     sums = []
-    for basis, parts, drawn in zip(plan.bases, noisy.sums, noise, strict=True):
+    for basis, parts, drawn in zip(plan.bases, _rows_of(noisy, rows).sums, noise, strict=True):
         if plan.selection is not None and basis.basis is Basis.UNITS:
-            sums.append({name: _units(parts[name][rows], z, plan.selection, level) for name, z in drawn.items()})
+            sums.append({name: _units(parts[name], z, plan.selection, level) for name, z in drawn.items()})
             continue
-        each = {name: np.repeat(parts[name][rows], len(z)) for name, z in drawn.items()}
+        each = {name: np.repeat(parts[name], len(z)) for name, z in drawn.items()}
         sums.append({name: weighted(1, each[name], -1, np.tile(z, len(rows))) for name, z in drawn.items()})
     return replace(noisy, sums=tuple(sums))
+
+
+def _rows_of(noisy: NoisyRows, rows: Integers) -> NoisyRows:
+    """The noisy sums of some rows."""
+    sums = tuple({name: values[rows] for name, values in parts.items()} for parts in noisy.sums)
+    return replace(noisy, sums=sums)
 
 
 def _units(shown: Integers, noise: Integers, selection: KeySelection, level: Fraction) -> Integers:
