@@ -356,11 +356,12 @@ def test_intervals_of_variances_lie_as_those_of_the_values_turned_around() -> No
 # ---------------------------------------------------------------------------------------------- weighted rows
 
 
-@pytest.mark.parametrize("scale", ["0.02", "0.3", "0.7", "1", "2", "40"])
-def test_a_rounded_number_of_weighted_rows_is_held_whatever_its_fraction(scale: str) -> None:
+@pytest.mark.parametrize("scale", ["0.02", "0.3", "0.5", "1", "1.25", "2", "40"])
+@pytest.mark.parametrize("coefficient", [1, 0.5, 0.2, 30])
+def test_a_rounded_number_of_weighted_rows_is_held_whatever_its_fraction(scale: str, coefficient: float) -> None:
     """By the law of the noise; with 1 less it wouldn't be, for the worst fraction."""
-    law, b = Law(laplace.MECHANISM, Fraction(scale), weighted=True), float(scale)
-    width = whole_half_width(law.half_width([1.0], 0.95), law)
+    law, b = Law(laplace.MECHANISM, Fraction(scale), weighted=True), float(scale) * coefficient
+    width = whole_half_width(law.half_width([coefficient], 0.95), law, coefficient)
     fractions = [0.0, 1e-9, 0.1, 0.5, 0.9, 1 - 1e-9]
     covered = [_share_held(fraction, width, b) for fraction in fractions]
     assert min(covered) >= 0.95

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -91,7 +92,7 @@ def _half_width_of(terms: int) -> Any:
 
 
 def _half_of_both(law: Law, grid: Grid, level: float) -> float:
-    return whole_half_width(law.half_width([0.5], level, count=0.5), law)
+    return whole_half_width(law.half_width([0.5], level, count=0.5), law, 0.5)
 
 
 def _alone(law: Law, grid: Grid, level: float) -> float:
@@ -102,7 +103,7 @@ def _all_parts(law: Law, grid: Grid, level: float) -> float:
     scales = law.count_scales
     alike = len(set(scales)) == 1  # the usual case, whose half-width is kept
     width = float(scales[0]) * _equal_terms(len(scales), level) if alike else law.half_width([], level, count=1.0)
-    return whole_half_width(width, law)
+    return whole_half_width(width, replace(law, scale=max(scales)))
 
 
 TOTAL_WAY = Way(Basis.TOTAL, 2.0, _with_values, _alone)

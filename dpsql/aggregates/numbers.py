@@ -46,17 +46,19 @@ def as_bigint(values: Integers) -> npt.NDArray[np.int64]:
     return np.array(clipped, dtype=np.int64)
 
 
-def whole_half_width(half_width: float, law: Law) -> float:
-    """The half-width of a number that is rounded to a whole one, from that before it is rounded.
+def whole_half_width(half_width: float, law: Law, coefficient: float = 1.0) -> float:
+    """The half-width of a number that is rounded to a whole one, from that before it is rounded; `coefficient`: of a
+    part of the number's own basis in it, the larger the better.
 
     An exact number that is whole is missed by more than w where the noise is above w + 1/2. One of weighted rows may be
     any: just above a whole number, it is missed with noise beyond w − 1/2 on one side, beyond w + 1/2 on the other.
-    Half of P(|Z| > w − 1/2) and of P(|Z| > w + 1/2) is P(|Z| > w) cosh(1 / 2b) for Z Laplace of scale b; tails of sums
-    of such, and of cube noise, fall no faster. So w must be larger by b ln cosh(1 / 2b), at most 1/2.
+    Half of P(|Z| > w − 1/2) and of P(|Z| > w + 1/2) is P(|Z| > w) cosh(1 / 2b) for Z Laplace of scale b. The tail of a
+    sum falls no faster than that of any of its terms, that of cube noise no faster either. So w must be larger by
+    b ln cosh(1 / 2b), at most 1/2.
     """
     if not law.weighted:
         return float(max(0, math.ceil(half_width - 0.5)))
-    scale = float(law.scale)
+    scale = float(law.scale) * coefficient
     half = 1 / (2 * scale)
     return float(math.ceil(half_width + scale * (half + math.log1p(math.exp(-2 * half)) - math.log(2))))
 

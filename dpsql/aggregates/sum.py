@@ -107,7 +107,7 @@ def _from_centre(basis: Basis, integer: bool, grid: Grid, *, nulls: bool) -> Way
         middle, half = float((grid.lower + grid.upper) / 2), float((grid.upper - grid.lower) / 2)
         own = [half, middle / 2] if nulls else [half]
         width = law.half_width(own, level, count=middle / 2 if nulls else middle)
-        return whole_half_width(width, law) if integer else width
+        return whole_half_width(width, law, half) if integer else width
 
     low, high = _relative(grid)
     middle, half = ((high + low) / 2) ** 2, ((high - low) / 2) ** 2
