@@ -106,8 +106,12 @@ def _ends(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy], level: F
 
 
 def _parts(number: NumberPlan, plan: ReleasePlan, sums: Sequence[Noisy]) -> Noisy:
-    """The noisy sums that a number is computed from: of its basis, and a count of others where it has none."""
+    """The noisy sums that a number is computed from: of its basis and those added to it, and a count of others where it
+    has none.
+    """
     own = sums[number.basis]
+    for basis in number.added:
+        own = {name: weighted(1, values, 1, sums[basis][name]) for name, values in own.items()}
     if number.ends:
         return {name: chosen for basis in (number.basis, *number.ends) for name, chosen in sums[basis].items()}
     if not number.counts:

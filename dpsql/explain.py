@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 from dpsql.aggregates.aggregate import Basis
+from dpsql.aggregates.count import PARTS_WAY
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan, alternative
 from dpsql.policy import Unit
 from dpsql.privacy.loss import PrivacyLoss
@@ -206,7 +207,8 @@ def _planned(
         "basis": basis.basis.value,
         "epsilon": _number(basis.epsilon),
         "parts_of_rows": plan.parts_of(number),
-        "parts_added": max(1, len(number.counts)),
+        "parts_added": max(1 + len(number.added), len(number.counts)),
+        "epsilon_of_parts": [_number(plan.bases[index].epsilon) for index in _added(number)],
         "bound": _bound(basis, plan.query.rows),
         **_error(number, plan, level),
         **_stored_error(number, plan, known, level),
@@ -226,7 +228,7 @@ def _planned(
             "bounds": [_number(grid.lower), _number(grid.upper)],
             "grain": _number(grid.grain),
         }
-    bases = [plan.bases[index] for index in dict.fromkeys((number.basis, *number.counts))]
+    bases = [plan.bases[index] for index in dict.fromkeys((*_added(number), *number.counts))]
     facts["parts"] = [
         {
             "name": part.name,
@@ -237,6 +239,13 @@ def _planned(
         for part in each.parts
     ]
     return facts
+
+
+def _added(number: NumberPlan) -> tuple[int, ...]:
+    """The bases that a number's sums come from, one of each part of the rows where they are added up."""
+    if number.way is PARTS_WAY:
+        return number.counts
+    return (number.basis, *number.added)
 
 
 _MOMENTS = {"DATE": 1, "TIMESTAMP": 10**6}
@@ -396,8 +405,8 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
             bounds = f", bounds [{low}, {high}], grain {number['grain']:g}{unit}"
         error = f" {_error_text(number) or 'error depends on the data'}{bounds};"
         lines.append(
-            f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon {number['epsilon']:g}"
-            + _partition_text(number)
+            f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon "
+            f"{_range(number['epsilon_of_parts'])}{_partition_text(number)}"
         )
         if number["epsilon_of_ends"]:
             shares = ", ".join(f"{epsilon:g}" for epsilon in number["epsilon_of_ends"])
@@ -416,6 +425,11 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
     if not release["inner_sql"]:
         return [*lines, "  the declared keys are listed: nothing is read, nothing is charged"]
     return [*lines, "  inner SQL (on the private engine):", *(f"    {sql}" for sql in release["inner_sql"])]
+
+
+def _range(numbers: Sequence[float]) -> str:
+    """The least and the greatest of some, or the one that all are."""
+    return " to ".join(f"{number:g}" for number in dict.fromkeys((min(numbers), max(numbers))))
 
 
 def _partition_text(number: dict[str, Any]) -> str:

@@ -46,7 +46,8 @@ _SIZES = {basis: len(basis.parts(Grid(Fraction(0), Fraction(1), 1))) for basis i
 class Source:
     """What a number is computed from: the number of its basis, how, and the bases that count its rows, if others.
 
-    counts  the numbers of those; their counts are added up
+    added   where other bases' sums are added to those of its own: the numbers of these
+    counts  the numbers of those that count its rows; their counts are added up
     rows    how each counts them
     ends    where the ends of its interval are chosen too: the numbers of their bases
     """
@@ -56,11 +57,12 @@ class Source:
     counts: tuple[int, ...] = ()
     rows: tuple[Way, ...] = ()
     ends: tuple[int, ...] = ()
+    added: tuple[int, ...] = ()
 
     def moved(self, by: int) -> Source:
         """The same, where so many bases stand before."""
-        counts, ends = (tuple(basis + by for basis in bases) for bases in (self.counts, self.ends))
-        return replace(self, basis=self.basis + by, counts=counts, ends=ends)
+        counts, ends, added = (tuple(b + by for b in bases) for bases in (self.counts, self.ends, self.added))
+        return replace(self, basis=self.basis + by, counts=counts, ends=ends, added=added)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Layout:
         for source, weight in zip(self.sources, self.weights, strict=True):
             square = 1.0 if weight == 1 else float(weight) ** 2
             own, of_count = source.way.loads(even=even)
-            for basis in (source.basis, *source.ends):
+            for basis in (source.basis, *source.added, *source.ends):
                 loads[of_basis[basis]] += square * own
             for basis, rows in zip(source.counts, source.rows, strict=True):
                 loads[of_basis[basis]] += square * of_count * rows.variance
@@ -435,20 +437,24 @@ MAX_FILTERS = 64
 def _partitioned(query: ReleaseQuery, family: Family) -> Iterator[Layout]:
     """Layouts in which numbers under disjoint FILTERs have the same ε, each its own: no row is in two of them.
 
-    All other numbers share with the partitions. A count of all rows may be what the parts of one partition and a part
-    for the rest count together; then these have Laplace noise, since intervals are known of its sums.
+    All other numbers share with the partitions. What is asked of all rows may be what the parts of one partition and a
+    part for the rest come to together: the counts alone, or sums, means and variances too. Then these have Laplace
+    noise, since intervals are known of its sums.
     """
     of_filter: dict[str, list[int]] = {}
     for index, call in enumerate(query.calls):
         if _may_be_part(query, call):
             of_filter.setdefault(call.measure.identity[1], []).append(index)
-    everyone = [i for i, call in enumerate(query.calls) if _counts_everyone(call)]
+    everyone = [i for i, call in enumerate(query.calls) if _is_of_everyone(call)]
     if len(of_filter) > MAX_FILTERS or len(of_filter) + bool(everyone) < 2:
         return
     groups = _apart(query, of_filter.values())
-    for counted in (None, *range(min(len(groups), MAX_COUNTED))) if everyone else (None,):
+    counts = [i for i in everyone if _counts_everyone(query.calls[i])]
+    added = [each for each in (counts, everyone) if each]
+    tried = itertools.product(range(min(len(groups), MAX_COUNTED)), added if len(counts) < len(everyone) else added[:1])
+    for counted, of_all in ((None, ()), *tried):
         partitions = [
-            _partition(query, parts, everyone if number == counted else [], family)
+            _partition(query, parts, of_all if number == counted else (), family)
             for number, parts in enumerate(groups)
             if len(parts) > 1 or number == counted
         ]
@@ -473,6 +479,11 @@ def _may_be_part(query: ReleaseQuery, call: Call) -> bool:
     return bound_of(query, measure, basis) == bound_of(query, Measure(None, measure.filter), Basis.ROWS)
 
 
+def _is_of_everyone(call: Call) -> bool:
+    """Whether a number is made of sums over all rows, each of which counts as much as in every part of them."""
+    return call.measure.filter is None and not call.measure.distinct and call.choice is None
+
+
 def _counts_everyone(call: Call) -> bool:
     return call.aggregate == "count" and call.measure.filter is None and is_whole(call.measure)
 
@@ -494,8 +505,8 @@ def _partition(
 ) -> tuple[list[int], Layout] | None:
     """The calls, by index, whose numbers come from a partition of the rows, and its layout.
 
-    With those that count `everyone` there is a part for the rest, if there may be one; None where that isn't known to
-    be apart, or where the count would be made of too many noisy sums.
+    With those that are of `everyone` there is a part for the rest, if there may be one; None where that isn't known to
+    be apart, or where one of them would be made of too many noisy sums, or of such as can't be added.
     """
     conditions = [condition for calls in parts if (condition := query.calls[calls[0]].measure.filter) is not None]
     own: list[Sequence[int]] = [*parts]
@@ -507,22 +518,48 @@ def _partition(
         conditions, own = [*conditions, rest], [*own, ()]
     blocks: list[Block] = []
     sources: dict[int, Source] = {}
-    counts: list[Source] = []
+    of_parts: dict[int, list[Source]] = {index: [] for index in everyone}
     for number, (calls, condition) in enumerate(zip(own, conditions, strict=True)):
-        asked, count = _picked(query, [*calls, *everyone]), Measure(None, condition)
-        of_part = (*asked.calls[: len(calls)], *(replace(query.calls[i], measure=count) for i in everyone))
+        asked = _picked(query, [*calls, *everyone])
+        of_part = (*asked.calls[: len(calls)], *(_in_part(query.calls[i], condition) for i in everyone))
         layout = _sharing(replace(asked, calls=of_part), "laplace" if everyone else family)
         found = [source.moved(sum(len(block.bases) for block in blocks)) for source in layout.sources]
         sources |= zip(calls, found, strict=False)
-        counts += found[len(calls) :][:1]
+        for index, source in zip(everyone, found[len(calls) :], strict=True):
+            of_parts[index].append(source)
         blocks += [replace(block, part=(0, number)) for block in layout.blocks]
-    if sum(terms_of(source.way) for source in counts) > MAX_ADDED:
-        return None
-    for index in everyone:
-        added = tuple(source.basis for source in counts), tuple(source.way for source in counts)
-        sources[index] = Source(counts[-1].basis, PARTS_WAY, *added)
+    for index, each in of_parts.items():
+        added = _added_counts(each) if _counts_everyone(query.calls[index]) else _added(each)
+        if added is None:
+            return None
+        sources[index] = added
     listed = sorted(sources)
     return listed, Layout(tuple(blocks), tuple(sources[i] for i in listed), weights_of(_picked(query, listed)))
+
+
+def _in_part(call: Call, condition: exp.Expr) -> Call:
+    """What is asked of all rows, of those that meet a condition; of counts of whole rows there is but one of these."""
+    argument = None if _counts_everyone(call) else call.measure.argument
+    return replace(call, measure=Measure(argument, condition))
+
+
+def _added_counts(parts: Sequence[Source]) -> Source | None:
+    """The rows of all parts, however each counts them."""
+    if sum(terms_of(source.way) for source in parts) > MAX_ADDED:
+        return None
+    bases, ways = tuple(source.basis for source in parts), tuple(source.way for source in parts)
+    return Source(bases[-1], PARTS_WAY, bases, ways)
+
+
+def _added(parts: Sequence[Source]) -> Source | None:
+    """A number of all rows, from the sums of all parts, if each has the same."""
+    first, *others = parts
+    counts = tuple(basis for source in parts for basis in source.counts)
+    rows = tuple(way for source in parts for way in source.rows)
+    terms = len(parts) * _SIZES[first.way.basis] + sum(map(terms_of, rows))
+    if terms > MAX_ADDED or any(source.way.basis is not first.way.basis for source in others):
+        return None
+    return replace(first, counts=counts, rows=rows, added=tuple(source.basis for source in others))
 
 
 _NEVER_NULL = (

@@ -119,6 +119,7 @@ class BasisPlan:
 class NumberPlan:
     """One distinct aggregate call: computed in `way` from basis number `basis` of its release.
 
+    added        where other bases' sums are added to those of its own: the numbers of these, which are of its kind
     counts       where other bases count its rows: the numbers of those, whose counts are added up
     count_terms  how many noisy parts of each are added to make its count
     ends         where the ends of its interval are chosen: the numbers of their bases
@@ -130,6 +131,7 @@ class NumberPlan:
     counts: tuple[int, ...] = ()
     count_terms: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()
+    added: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,10 @@ class ReleasePlan:
             scales = {b.scale(part) for b in bases for part in b.parts}
             if bases[0].mechanism.one_scale and len(scales) > 1:
                 raise AssertionError("the sums of such a block have noise of one scale")
+        for number in self.numbers:
+            own, *others = (self.bases[index] for index in (number.basis, *number.added))
+            if any((b.basis, b.grid, b.parts) != (own.basis, own.grid, own.parts) for b in others):
+                raise AssertionError("sums that are added are of one kind")
         if not all(_are_apart(parts) for parts in self._partitions()):
             raise AssertionError("what isn't known to read other rows is no other part of a partition")
         if self.loss > self.epsilon:
@@ -203,7 +209,8 @@ class ReleasePlan:
         counted = zip(number.counts, number.count_terms, strict=True)
         scales = tuple(self.bases[index].row_scale for index, terms in counted for _ in range(terms))
         selection = self.selection if basis.basis is Basis.UNITS else None
-        return Law(basis.mechanism, basis.row_scale, basis.sums, scales, basis.bound.weighted, selection)
+        added = tuple(self.bases[index].row_scale for index in number.added)
+        return Law(basis.mechanism, basis.row_scale, basis.sums, scales, basis.bound.weighted, selection, added)
 
     def rank_of(self, number: NumberPlan, level: Fraction | float) -> Rank | None:
         """What is known of the rank of a value that was chosen, in rows that count in full; None of other numbers."""
@@ -421,7 +428,9 @@ def _planned(query: ReleaseQuery, epsilon: Fraction, delta: Fraction, family: Fa
         for call, source in zip(calls, layout.sources, strict=True):
             source = source.moved(len(bases))
             terms = tuple(map(terms_of, source.rows))
-            numbers[id(call)] = NumberPlan(call, source.basis, source.way, source.counts, terms, source.ends)
+            numbers[id(call)] = NumberPlan(
+                call, source.basis, source.way, source.counts, terms, source.ends, source.added
+            )
         bases += _basis_plans(query, layout, share, 1 + max((b.block for b in bases), default=-1))
     _check_draws(query, bases)
     listed = tuple(numbers.get(id(call)) or NumberPlan(call, 0, UNIT_WAY) for call in query.calls)
@@ -608,7 +617,10 @@ def _choosing(plan: BasisPlan, block: Block, query: ReleaseQuery) -> BasisPlan:
 
 
 def _basis_plans(query: ReleaseQuery, layout: Layout, epsilon: Fraction, first: int) -> list[BasisPlan]:
-    """The bases of a layout, whose blocks are numbered from `first` on and share ε."""
+    """The bases of a layout, whose blocks are numbered from `first` on and share ε.
+
+    Those whose sums are added have one grid, on which the noise of all fits.
+    """
     found: list[BasisPlan] = []
     for index, (block, share) in enumerate(zip(layout.blocks, layout.shares(), strict=True)):
         planned = [
@@ -622,6 +634,10 @@ def _basis_plans(query: ReleaseQuery, layout: Layout, epsilon: Fraction, first: 
             found += [_choosing(plan, block, query) for plan in planned]
         else:
             found += _on_one_scale(planned) if block.mechanism is cube.MECHANISM else map(_fitted, planned)
+    for together in dict.fromkeys((source.basis, *source.added) for source in layout.sources if source.added):
+        least = min((found[index] for index in together), key=lambda plan: plan.epsilon)
+        for index in together:
+            found[index] = replace(found[index], grid=least.grid, parts=least.parts)
     return found
 
 

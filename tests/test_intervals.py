@@ -394,6 +394,8 @@ VISIT_TYPES = {"visits": {"person": "BIGINT", "cost": "DOUBLE", "days": "BIGINT"
 OF_VISITS = [
     "COUNT(*)", "COUNT(days)", "SUM(sick)", "SUM(days)", "SUM(cost)", "AVG(cost)", "AVG(days)", "VARIANCE(cost)",
     "COUNT(*), AVG(cost), AVG(days)", "2 * COUNT(*)", "SUM(days) / COUNT(*)",
+    "AVG(cost), COUNT(*), AVG(cost) FILTER (WHERE sick = 1)", "SUM(days), SUM(days) FILTER (WHERE sick = 0)",
+    "SUM(cost) / COUNT(*), SUM(cost) FILTER (WHERE sick = 0)",
 ]  # fmt: skip
 
 

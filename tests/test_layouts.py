@@ -112,7 +112,7 @@ def bases(release: ReleasePlan) -> list[str]:
         ("COUNT(*) FILTER (WHERE g = 0), COUNT(*) FILTER (WHERE age > 3)", ["rows", "rows"],
          ["total", "valued", "valued"]),
         ("SUM(age) FILTER (WHERE g = 0), COUNT(*) FILTER (WHERE g = 0), AVG(income)",
-         ["endpoints", "endpoints"], ["centre", "centre", "total", "total"]),
+         ["centre", "endpoints", "endpoints"], ["centre", "centre", "total", "total"]),
         ("SUM(3), AVG(age)", ["present", "centre"], ["total", "present", "centre"]),
     ],
 )  # fmt: skip
@@ -432,6 +432,80 @@ def test_numbers_under_disjoint_filters_have_all_of_epsilon_each(
     assert {release.parts_of(number) for number in release.numbers} == {len(sums)}
 
 
+@pytest.mark.parametrize(
+    ("numbers", "sums", "added"),
+    [
+        ("AVG(age), AVG(age) FILTER (WHERE g = 1)", "endpoints", [1, 0]),
+        ("AVG(age), COUNT(*), AVG(age) FILTER (WHERE g = 0), AVG(age) FILTER (WHERE g = 1)", "endpoints", [2, 0, 0, 0]),
+        ("SUM(score), SUM(score) FILTER (WHERE age < 9)", "sum", [1, 0]),
+        ("COUNT(maybe), COUNT(maybe) FILTER (WHERE yes)", "present", [1, 0]),
+        ("COUNT(*), AVG(maybe), SUM(maybe) FILTER (WHERE yes)", "endpoints and nulls", [0, 1, 0]),
+        ("AVG(age), VARIANCE(age), STDDEV(age) FILTER (WHERE g = 1)", "Bernstein", [1, 1, 0]),
+    ],
+)
+def test_numbers_of_all_rows_are_added_up_from_parts(plain: Bench, numbers: str, sums: str, added: list[int]) -> None:
+    """So each sum has all of ε, and the error of k parts is √k times that of one."""
+    release = planned(plain, numbers)
+    assert {(basis.basis.value, basis.epsilon, basis.grid) for basis in release.bases} == {
+        (sums, 1, release.bases[0].grid)
+    }
+    assert [len(number.added) for number in release.numbers] == added and release.loss == 1
+    for number in release.numbers:
+        assert release.law(number).scales == (1,) * (1 + len(number.added))
+        own = [number.basis, *number.added]
+        assert len({release.bases[basis].part for basis in own}) == len(own), "of different parts"
+    text = plain.session.explain(f"SELECT {numbers} FROM t", epsilon=1, analyst="anyone")
+    assert text.count("parts of the rows, added up") == sum(n > 0 for n in added) + ("COUNT(*)" in numbers)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "why"),
+    [
+        ("SUM(DISTINCT age), SUM(age) FILTER (WHERE g = 1)", "each part would count a value"),
+        ("MEDIAN(age), MEDIAN(age) FILTER (WHERE g = 1)", "what is chosen isn't added"),
+        ("VARIANCE(age), " + ", ".join(f"AVG(age) FILTER (WHERE g = {n})" for n in range(9)), "too many noisy sums"),
+    ],
+)
+def test_what_is_not_added_up_from_parts(plain: Bench, numbers: str, why: str) -> None:
+    release = planned(plain, numbers)
+    assert not any(len(n.added) == release.parts_of(n) - 1 > 0 for n in release.numbers), why
+
+
+def test_parts_with_other_shares_of_epsilon_are_added(plain: Bench) -> None:
+    """One has numbers of its own besides; EXPLAIN gives the range, and the error is that of both noises."""
+    numbers = "AVG(income), AVG(income) FILTER (WHERE g = 1), COUNT(DISTINCT age) FILTER (WHERE g = 1)"
+    release = planned(plain, numbers)
+    number = release.numbers[0]
+    shares = [release.bases[index].epsilon for index in (number.basis, *number.added)]
+    assert shares[0] < shares[1] == 1
+    assert release.law(number).scales == tuple(1 / share for share in shares)
+    text = plain.session.explain(f"SELECT {numbers} FROM t", epsilon=1, analyst="anyone")
+    assert f"basis endpoints, epsilon {float(shares[0]):g} to 1 in each of 2 parts of the rows, added up" in text
+
+
+def test_sums_on_other_grids_are_not_added(plain: Bench) -> None:
+    release = planned(plain, "AVG(age), AVG(age) FILTER (WHERE g = 1)")
+    own, other = release.bases
+    coarser = dataclasses.replace(other, grid=dataclasses.replace(other.grid, grain=Fraction(2)))
+    with pytest.raises(AssertionError, match="of one kind"):
+        dataclasses.replace(release, bases=(own, coarser))
+
+
+def test_sums_that_are_added_have_the_grid_on_which_all_noise_fits(plain: Bench) -> None:
+    """At an ε so small that the noise of the smaller share fits a coarser one alone."""
+    column = "income * 10000000"
+    numbers = f"AVG({column}), AVG({column}) FILTER (WHERE g = 1), COUNT(DISTINCT age) FILTER (WHERE g = 1)"
+    others = 0
+    for millionths in range(1, 9):
+        release = planned(plain, numbers, Fraction(millionths, 10**6))
+        number = release.numbers[0]
+        added = [release.bases[index] for index in (number.basis, *number.added)]
+        assert len({basis.grid for basis in added}) == 1
+        apart = [dataclasses.replace(basis, grid=plan.grid_of(basis.measure)) for basis in added]
+        others += len({plan._fitted(basis).grid for basis in apart}) > 1
+    assert others
+
+
 def test_a_nullable_column_parts_the_rows(plain: Bench) -> None:
     release = planned(plain, "COUNT(*), COUNT(word)")
     assert bases(release) == ["present and nulls"] and release.loss == 1
@@ -476,6 +550,8 @@ def test_what_is_not_apart_is_no_partition(plain: Bench) -> None:
 
 
 PARTED = (
+    "AVG(age), COUNT(*), SUM(age) FILTER (WHERE g = 1), AVG(age) FILTER (WHERE g = 0)",
+    "VARIANCE(age), VARIANCE(age) FILTER (WHERE g = 1)",
     "COUNT(*), AVG(age) FILTER (WHERE g = 1), SUM(income) FILTER (WHERE g = 0)",
     "MEDIAN(age) FILTER (WHERE maybe > 104), AVG(age) FILTER (WHERE NOT maybe > 104)",
 )
@@ -511,10 +587,17 @@ def test_counts_of_parts_add_up(plain: Bench) -> None:
     asked = made("laplace")
     rows = [(g, a, "NULL" if a % 3 == 0 else str(a % 2 == 0)) for g in ("0", "1", "NULL") for a in range(7)]
     asked.engine.set_rows("t", [(g, str(a), "5", "0", "NULL", "NULL", yes) for g, a, yes in rows])
-    for numbers in ("COUNT(*), COUNT_IF(yes), COUNT_IF(NOT yes)", "COUNT(*), SUM(age) FILTER (WHERE g = 1)"):
+    for numbers in (
+        "COUNT(*), COUNT_IF(yes), COUNT_IF(NOT yes)",
+        "COUNT(*), SUM(age) FILTER (WHERE g = 1)",
+        "SUM(age), COUNT(*), SUM(age) FILTER (WHERE g = 1)",
+        "AVG(age), AVG(age) FILTER (WHERE yes), AVG(age) FILTER (WHERE NOT yes)",
+        "COUNT(age), COUNT(age) FILTER (WHERE g = 0)",
+        "VAR_POP(age), STDDEV(age), AVG(age) FILTER (WHERE g = 0), VARIANCE(age) FILTER (WHERE g = 0)",
+    ):
         assert planned(asked, numbers).parts_of(planned(asked, numbers).numbers[0]) > 1
         sql = f"SELECT {numbers} FROM t"
-        assert asked.ask(sql).rows == asked.engine.plain(sql)
+        assert asked.ask(sql).rows[0] == pytest.approx(asked.engine.plain(sql)[0], rel=1e-12)
 
 
 CONDITIONS = [

@@ -225,6 +225,7 @@ class Law:
     """The law of the noise of the sums that a number is computed from, in rows that count in full.
 
     scale         of a part of unit 1 of the number's basis: 1 / ε at row level
+    added         where other bases' sums are added to those: the same of each
     sums          how many sums share a block of the mechanism
     count_scales  where the number of rows comes from other bases: of each part that is added to make it
     weighted      whether rows count for fractions, so that exact counts and sums of integers need not be whole
@@ -237,10 +238,16 @@ class Law:
     count_scales: tuple[Fraction, ...] = ()
     weighted: bool = False
     selection: KeySelection | None = None
+    added: tuple[Fraction, ...] = ()
+
+    @property
+    def scales(self) -> tuple[Fraction, ...]:
+        """Of the noises that are added up in each part of unit 1."""
+        return (self.scale, *self.added)
 
     def half_width(self, own: Sequence[float], level: Fraction | float, *, count: float = 0.0) -> float:
         """Of Σ own coefficient·part + count·(number of rows), parts of the number's basis, each in its units."""
-        terms = [c * float(self.scale) for c in own]
+        terms = [c * float(scale) for scale in self.scales for c in own]
         if count:
             terms += [count * float(scale) for scale in self.count_scales]
         return self.mechanism.half_width(terms, self.sums, level)

@@ -80,15 +80,21 @@ def _combine(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
 
 
 @lru_cache(maxsize=64)
-def _quantiles(level: float, middle: bool) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Quantiles of |sX + (1 − s)Y|, with a `middle` part of |sX + (1/2 − s)Z + (1 − s)Y|, on a grid of s in [0, 1].
+def _quantiles(
+    level: float, middle: bool, added: tuple[Fraction, ...]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Quantiles of |sX + (1 − s)Y|, with a `middle` part of |sX + (1/2 − s)Z + (1 − s)Y|, on a grid of s in [0, 1];
+    with more of the same of the scales `added`.
 
     Close enough to interpolate linearly.
     """
-    steps = np.linspace(0.0, 1.0, 65 if middle else 129)
-    if middle:
-        scales = [(float(s), abs(0.5 - float(s)), 1.0 - float(s)) for s in steps]
-        return steps, np.array([laplace_sum_half_width(each, level) for each in scales])
+    if middle or added:
+        half = np.linspace(0.0, 0.5, 33)
+        own = [(s, 0.5 - s, 1.0 - s) if middle else (s, 1.0 - s) for s in half.tolist()]
+        scales = (1.0, *map(float, added))
+        widths = np.array([laplace_sum_half_width([c * b for b in scales for c in each], level) for each in own])
+        return np.concatenate((half, 1.0 - half[-2::-1])), np.concatenate((widths, widths[-2::-1]))
+    steps = np.linspace(0.0, 1.0, 129)
     return steps, np.array([two_laplace_quantile(float(s), float(1.0 - s), level) for s in steps])
 
 
@@ -154,7 +160,8 @@ def places(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
         steps, limits = _centred_limits(law, level, "valued" in noisy)
         upper = (_centre(noisy, grid) + rows) / 2
     else:
-        steps, quantiles = _quantiles(level, "middle" in noisy)
+        of_scale = tuple(scale / law.scale for scale in law.added)
+        steps, quantiles = _quantiles(level, "middle" in noisy, of_scale)
         limits = float(law.scale) * quantiles
         unit = row_total(noisy, grid)[1]
         upper = bernstein_double(noisy).astype(np.float64) / (2 * unit) if "middle" in noisy else noisy["high"] / unit

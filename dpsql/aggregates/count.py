@@ -46,7 +46,7 @@ def _part(name: str, basis: Basis | None = None) -> Way:
         return whole_number(noisy[name], grid.fine, grid)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        if law.sums > 1 or law.weighted:
+        if law.sums > 1 or law.added or law.weighted:
             return whole_half_width(law.half_width([1.0], level), law)
         return float(laplace_half_width(law.scale, level))
 
@@ -86,7 +86,9 @@ def _equal_terms(terms: int, level: float) -> float:
 
 def _half_width_of(terms: int) -> Any:
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        return whole_half_width(float(law.scale) * _equal_terms(terms, level), law)
+        alone = not law.added  # the usual case, whose half-width is kept
+        width = float(law.scale) * _equal_terms(terms, level) if alone else law.half_width([1.0] * terms, level)
+        return whole_half_width(width, law)
 
     return half_width
 

@@ -20,7 +20,7 @@ from dpsql.aggregates.numbers import (
 from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.expressions.numbers import as_number, unbounded_error
 from dpsql.policy import Kind
-from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width, two_laplace_quantile
+from dpsql.privacy.interval import laplace_half_width, two_laplace_quantile
 
 LARGEST_BOUND = Fraction(2) ** 900
 
@@ -57,7 +57,7 @@ def _direct(integer: bool) -> Way:
         return _number(noisy["sum"], grid.fine, grid, integer)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        if law.sums > 1 or law.weighted:
+        if law.sums > 1 or law.added or law.weighted:
             width = law.half_width([float(grid.grain * grid.magnitude)], level)
             return whole_half_width(width, law) if integer else width
         return float(laplace_half_width(law.scale * grid.magnitude, level) * grid.grain)
@@ -77,7 +77,11 @@ def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
         return _number(endpoint_sum(noisy, grid), grid.cells * grid.fine, grid, integer)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        width = two_laplace_quantile(float(abs(grid.lower)), float(abs(grid.upper)), level) * float(law.scale)
+        low, high = float(abs(grid.lower)), float(abs(grid.upper))
+        alone = not law.added
+        width = (
+            two_laplace_quantile(low, high, level) * float(law.scale) if alone else law.half_width([low, high], level)
+        )
         return whole_half_width(width, law) if integer else width
 
     low, high = _relative(grid)
@@ -90,7 +94,7 @@ def _from_bernstein(basis: Basis, integer: bool, grid: Grid) -> Way:
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
         lower, upper = float(grid.lower), float(grid.upper)
-        width = laplace_sum_half_width([lower, lower / 2 + upper / 2, upper], level) * float(law.scale)
+        width = law.half_width([lower, lower / 2 + upper / 2, upper], level)
         return whole_half_width(width, law) if integer else width
 
     low, high = _relative(grid)
@@ -131,7 +135,7 @@ def _constant(integer: bool) -> Way:
         return as_double(noisy["present"], grid.lower / grid.fine)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        if law.sums > 1 or law.weighted:
+        if law.sums > 1 or law.added or law.weighted:
             width = law.half_width([1.0], level) * float(abs(grid.lower))
             return whole_half_width(width, law) if integer else width
         return float(laplace_half_width(law.scale, level) * abs(grid.lower))

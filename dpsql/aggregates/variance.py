@@ -106,7 +106,8 @@ def _interval(sample: bool, root: bool, loads: Loads) -> Callable[[Noisy, Law, G
     """
 
     def interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
-        of_scale = replace(law, scale=Fraction(1), count_scales=tuple(s / law.scale for s in law.count_scales))
+        added, counts = (tuple(s / law.scale for s in scales) for scales in (law.added, law.count_scales))
+        of_scale = replace(law, scale=Fraction(1), added=added, count_scales=counts)
         limits = _limits(of_scale, level, loads)
         worth = float(law.scale) * _noise(of_scale, loads)[0]
         sums = [number / worth for number in _power_sums(noisy, grid)]
@@ -202,7 +203,8 @@ def _noise(law: Law, loads: Loads) -> tuple[float, Doubles]:
     of_a = (of_b + 2 * of_n - loads(1.0, 0.0)) / 2
     every = np.array([of_n, of_a, of_b])
     own, count = every[:, :-1], every[:, -1:]
-    coefficients = np.hstack((own, *(count * float(scale) for scale in law.count_scales)))
+    parts = (*(own * float(scale) for scale in law.scales), *(count * float(scale) for scale in law.count_scales))
+    coefficients = np.hstack(parts)
     sums = max(law.sums, coefficients.shape[1])
     drawn = fixed_draws(law.mechanism, [Fraction(2**20)] * sums, _DRAWS, stream=0)[: coefficients.shape[1]]
     squares = max(float(c @ c) for c in (coefficients[0], coefficients[1], coefficients[0] - coefficients[1]))

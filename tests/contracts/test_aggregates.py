@@ -126,20 +126,28 @@ def test_without_noise_the_number_is_exact(name: str, grid: Grid, kind: ColumnTy
 
 
 @pytest.mark.parametrize(("name", "grid", "kind"), CASES)
-def test_half_widths_hold_what_they_promise(name: str, grid: Grid, kind: ColumnType) -> None:
+@pytest.mark.parametrize("added", [(), (Fraction(3), Fraction(2))], ids=["alone", "added"])
+def test_half_widths_hold_what_they_promise(
+    added: tuple[Fraction, ...], name: str, grid: Grid, kind: ColumnType
+) -> None:
+    """Of a number by itself, and of one that is added up from the sums of several bases."""
     draws, epsilon, level = 4_000, Fraction(1, 3), 0.95
     for number, way in enumerate(_ways(name, grid, kind)):
         rows = _with_value(way, _rows(grid) * (150 if name in DEVIATIONS else 30))
         source = SystemNoise(SeededBytes(number + 1))
         exact = _exact(way, grid, rows)
         parts = _parts(way, grid)
+        if added and way.basis in CENTRED:
+            continue  # cubes aren't added
         if way.basis in CENTRED:
             of_cube = source.cube(1024 / epsilon, len(parts), draws)
             noisy = {p.name: exact[p.name] + (z * p.unit + 512) // 1024 for p, z in zip(parts, of_cube, strict=True)}
             law = Law(cube.MECHANISM, 1 / epsilon, len(parts), (1 / epsilon,))
         else:
             noisy = {p.name: exact[p.name] + source.laplace(p.unit / epsilon, draws) for p in parts}
-            law = Law(laplace.MECHANISM, 1 / epsilon)
+            for scale in added:
+                noisy = {p.name: noisy[p.name] + source.laplace(p.unit * scale, draws) for p in parts}
+            law = Law(laplace.MECHANISM, 1 / epsilon, len(parts), added=added)
         values = way.combine(noisy, grid)
         truth = float(way.combine(exact, grid)[0])
         assert way.has_interval

@@ -41,7 +41,7 @@ SELECT status, SUM(priority), VARIANCE(priority) FROM orders GROUP BY status
 --> release 0 of orders: 3 groups, epsilon 1, unit orders.cust
 -->   key status: 3 values from listed values: F, O, P
 -->   SUM(priority): ±52 at 95 %, bounds [1, 5], grain 1; discrete Laplace, basis Bernstein, epsilon 1
--->     instead with cube noise: ±59 at 95 %
+-->     instead with cube noise: ±58 at 95 %
 -->     counted in full: 3 rows of a unit, of which more count in proportion
 -->     low: Δf 48, scale 48
 -->     middle: Δf 48, scale 48
