@@ -337,7 +337,7 @@ def column_set(column: Column) -> ValueSet:
     if column.bounds is not None:
         lower, upper = (number(model_literal(x)) for x in column.bounds)
         bounds = Interval(lower, upper)
-    null_key = column.type.kind is Kind.BOOLEAN and column.nullable
+    null_key = column.nullable
     if column.keys is not None:
         values = tuple(model_literal(k) for k in column.keys if k is not None)
         null_key = None in column.keys

@@ -117,6 +117,24 @@ def test_every_key_groups_as_duckdb_does(made: Bench, key: str) -> None:
     assert check_against_duckdb(made, grammar.Statement((key,), calls), rows) == "compared"
 
 
+@pytest.mark.parametrize("key", ["m", "m + 1", "FLOOR(x / 1000)", "ROUND(y)", "bn", "DATE_TRUNC('day', ts)", "city"])
+def test_null_is_a_group_of_what_is_nullable_and_has_bounds(made: Bench, key: str) -> None:
+    """It is one by what the policy declares, the last, and so without any row, too."""
+    sql = f"SELECT {key} AS found, COUNT(*) FROM t GROUP BY found"
+    random = Random(key)
+    made.engine.set_rows("t", [grammar.modest_row(random) for _ in range(60)])
+    known = dict(made.engine.plain(sql))
+    assert made.ask(sql, NO_NOISE).rows[-1] == (None, known[None])
+    made.engine.set_rows("t", [])
+    assert made.ask(sql, NO_NOISE).rows[-1] == (None, 0)
+
+
+@pytest.mark.parametrize("key", ["n", "FLOOR(n / 2)", "COALESCE(m, 0)", "k"])
+def test_null_is_no_group_of_what_is_not_nullable(made: Bench, key: str) -> None:
+    sql = f"SELECT {key} AS found, COUNT(*) FROM t GROUP BY found"
+    assert None not in [row[0] for row in made.ask(sql, NO_NOISE).rows]
+
+
 TELLING = """
 SELECT COUNT(*) AS a FROM t WHERE n * 2 >= 10
 SELECT COUNT(*) AS a, SUM(n) AS b FROM t WHERE 10 - n >= 4 AND n + 1 > 3

@@ -131,7 +131,7 @@ SELECT city COLLATE NOCASE, COUNT(*) FROM people GROUP BY 1
 --> at 7: city COLLATE NOCASE, COUNT(*)
 
 SELECT age, n, day, income > 3, COUNT(*) FROM people GROUP BY 1, 2, 3, 4
---> 0A000 the keys of this GROUP BY make 32463420 groups; at most 4000000 are allowed
+--> 0A000 the keys of this GROUP BY make 48695130 groups; at most 4000000 are allowed
 --> hint: group by fewer or coarser keys
 --> at 7: age, n, day, income > 3, COUNT
 
