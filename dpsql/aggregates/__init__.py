@@ -18,11 +18,11 @@ from dpsql.aggregates.aggregate import Aggregate, CallShape, uncast
 from dpsql.expressions import refuse, show
 
 _OTHER_NAMES = frozenset(
-    """any_value approx_top_k arbitrary arg_max_null arg_max_nulls_last arg_min_null arg_min_nulls_last argmax argmin
-    bitstring_agg combine_aggr covar_pop covar_samp decimal_average entropy favg fsum histogram_exact kahan_sum kurtosis
-    kurtosis_pop list listagg lttb mad max_by min_by product quantile regr_avgx regr_avgy regr_count regr_intercept
-    regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem skewness std stdev sum_no_overflow sumkahan var
-    var_pop var_samp""".split()
+    """any_value approx_top_k arbitrary arg_max_null arg_max_nulls_last arg_min_null arg_min_nulls_last argmax
+    argmin bitstring_agg combine_aggr covar_pop covar_samp decimal_average entropy favg fsum geomean geometric_mean
+    harmonic_mean histogram histogram_exact kahan_sum kurtosis kurtosis_pop list listagg lttb mad max_by min_by
+    product quantile regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy
+    reservoir_quantile sem skewness std stdev sum_no_overflow sumkahan total var var_pop var_samp""".split()
 )
 """Aggregates, here and elsewhere, that the parser may have no node class for."""
 _HINT = "use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX"

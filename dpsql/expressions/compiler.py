@@ -16,6 +16,7 @@ A comparison of a column with a constant reads the raw value: it computes nothin
 from __future__ import annotations
 
 import datetime as dt
+import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -276,14 +277,38 @@ def unsupported(node: exp.Expr) -> DatabaseError:
         )  # fmt: skip
     name = node.name if isinstance(node, exp.Anonymous) else show(node)
     what = f"the function {name}" if isinstance(node, exp.Func) else name
-    return refuse(node, f"{what} isn't on the list of expressions allowed over private rows", SUPPORTED_HINT)
+    return refuse(node, f"{what} isn't on the list of expressions allowed over private rows", _hint_for(node))
 
 
+def _hint_for(node: exp.Expr) -> str:
+    """What was probably meant by a function that isn't on the list, before all that could be."""
+    name = show(node).partition("(")[0].strip().lower()
+    if name in _INSTEAD:
+        return f"write {_INSTEAD[name]}; {SUPPORTED_HINT}"
+    near = difflib.get_close_matches(name[:32].upper(), _NAMES, n=1, cutoff=0.75)
+    written = isinstance(node, exp.Anonymous) and near and near[0].lower() != name
+    return f"did you mean {near[0]}? {SUPPORTED_HINT}" if written else SUPPORTED_HINT
+
+
+_INSTEAD = {
+    **dict.fromkeys(
+        ("now", "current_timestamp", "get_current_timestamp", "getdate", "sysdate", "today", "localtimestamp"),
+        "CURRENT_DATE, the day in UTC",
+    ),
+    **dict.fromkeys(("width_bucket", "equi_width_bins", "bin"), "FLOOR(x / 10) * 10 for bins of 10"),
+}
+"""What to write for functions that are often tried."""
 _SUBQUERY_HINT = "write the value itself, or filter in a subquery in FROM: SELECT COUNT(*) FROM (SELECT … WHERE …) AS q"
 SUPPORTED_HINT = (
     "over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, "
-    "ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH"
+    "ROUND, FLOOR, CEIL, LEAST, GREATEST, CLIP, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, CURRENT_DATE, LOWER, "
+    "UPPER, LENGTH"
 )
+_NAMES = (
+    "COUNT", "SUM", "AVG", "VARIANCE", "STDDEV", "MEDIAN", "QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE_CONT", "MIN",
+    "MAX", *re.findall("[A-Z_]{3,}", SUPPORTED_HINT),
+)  # fmt: skip
+"""What may have been meant."""
 
 
 # ---- leaves

@@ -56,8 +56,8 @@ SELECT ARRAY_AGG(note) FROM people
 --> at 7: ARRAY_AGG(note) FROM people
 
 SELECT HISTOGRAM(age) FROM people
---> 0A000 the function HISTOGRAM isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> 0A000 the aggregate HISTOGRAM(age) isn't supported
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
 --> at 7: HISTOGRAM(age) FROM people
 
 SELECT APPROX_COUNT_DISTINCT(note) FROM people
@@ -257,7 +257,7 @@ SELECT STDDEV(age, income) FROM people
 
 SELECT COUNT(DISTINCT age ORDER BY age) FROM people
 --> 0A000 DISTINCT age ORDER BY age isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, CLIP, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, CURRENT_DATE, LOWER, UPPER, LENGTH
 --> at 22: age ORDER BY age) FROM people
 
 SELECT MIN(note) FROM people
@@ -347,7 +347,7 @@ SELECT MEDIAN(1 / age) FROM people
 
 SELECT AVG(age), WHATEVER(age) FROM people
 --> 0A000 the function WHATEVER isn't on the list of expressions allowed over private rows
---> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, LOWER, UPPER, LENGTH
+--> hint: over private rows use comparisons, AND/OR/NOT, IN, BETWEEN, LIKE, + - * / // %, CASE, COALESCE, NULLIF, ABS, ROUND, FLOOR, CEIL, LEAST, GREATEST, CLIP, SQRT, LN, LOG, EXP, CAST, EXTRACT, DATE_TRUNC, CURRENT_DATE, LOWER, UPPER, LENGTH
 --> at 17: WHATEVER(age) FROM people
 
 SELECT PERCENTILE_CONT(0.5) FROM people
@@ -359,3 +359,8 @@ SELECT SUM(income, epsilon = 0.3) FROM people
 --> 42601 epsilon can't be written like this
 --> hint: write SUM(x, epsilon => 0.3)
 --> at 19: epsilon = 0.3) FROM people
+
+SELECT GEOMEAN(age) FROM people
+--> 0A000 the aggregate GEOMEAN(age) isn't supported
+--> hint: use COUNT, SUM, AVG, VARIANCE, STDDEV, MEDIAN, QUANTILE_CONT, MIN or MAX
+--> at 7: GEOMEAN(age) FROM people
