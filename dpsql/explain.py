@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
-from dpsql.aggregates.aggregate import Basis
+from dpsql.aggregates.aggregate import COUNTING_NULLS, Basis
 from dpsql.aggregates.count import PARTS_WAY
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan, alternative
 from dpsql.policy import Unit
@@ -213,6 +213,7 @@ def _planned(
         **_error(number, plan, level),
         **_stored_error(number, plan, known, level),
         "epsilon_of_ends": [_number(plan.bases[end].epsilon) for end in number.ends],
+        "counted_by": _counted_by(number, plan),
         "alternative": None,
     }
     if other is not None and instead is not None:
@@ -239,6 +240,20 @@ def _planned(
         for part in each.parts
     ]
     return facts
+
+
+def _counted_by(number: NumberPlan, plan: ReleasePlan) -> str | None:
+    """The number of one column whose rows a count of whole rows counts: all of them, as the policy says that the column
+    is never NULL. None of other counts.
+    """
+    if number.call.aggregate != "count" or number.call.measure.argument is not None:
+        return None
+    for index in _added(number):
+        basis = plan.bases[index]
+        if basis.measure.argument is not None and basis.basis not in COUNTING_NULLS:
+            argument = basis.measure.identity[0]
+            return next(str(c.text) for c in plan.query.calls if c.measure.identity[0] == argument)
+    return None
 
 
 def _added(number: NumberPlan) -> tuple[int, ...]:
@@ -414,6 +429,10 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
         if number["rows_stored"]:
             lines.append(f"    {_stored_text(number)}")
         lines.append(f"    {_instead_text(number)}")
+        if number["counted_by"]:
+            lines.append(
+                f"    counts the rows with a value, as {number['counted_by']} does: all of them, by the policy"
+            )
         if number["bound"]:
             lines.append(f"    counted in full: {number['bound']}")
         for part in number["parts"]:

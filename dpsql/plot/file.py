@@ -27,7 +27,7 @@ class PlotFile:
         self.suffix = self.path.suffix.lower()
         if self.suffix not in SUFFIXES:
             raise InterfaceError(
-                f"what {self.path} is to hold doesn't follow from its name",
+                f"no plot is called {self.path}: what it is to hold follows from its ending",
                 hint="end the plot's name in .png, .svg or .html",
             )
         try:

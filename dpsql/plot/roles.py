@@ -14,7 +14,7 @@ from dpsql.result import ResultColumn
 MOST_NUMBERS = 8
 """More panels than that are no longer one picture."""
 _NESTED = re.compile(r"\[\d*\]$|^(STRUCT|MAP|UNION)\b")
-_WANTED = "select what to count by, and a number: SELECT married, COUNT(*) AS n FROM people GROUP BY married"
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def roles(columns: Sequence[ResultColumn]) -> Roles:
     else:
         drawn = numeric[1:] if numeric and len(numeric) == len(columns) > 1 else numeric
     if not drawn:
-        raise NotSupportedError("no column of this answer is a number that could be drawn", hint=_WANTED)
+        raise NotSupportedError("no column of this answer is a number that could be drawn", hint=_wanted(columns))
     if len(drawn) > MOST_NUMBERS:
         raise NotSupportedError(
             f"{len(drawn)} numbers are too many for one plot", hint=f"select at most {MOST_NUMBERS} of them"
@@ -68,6 +68,13 @@ def roles(columns: Sequence[ResultColumn]) -> Roles:
     others = [i for i in range(len(columns)) if i not in taken and i not in drawn]
     neither = tuple(i for i in others if columns[i].rank is not None or _NESTED.search(columns[i].type))
     return Roles(tuple(i for i in others if i not in neither), numbers, neither)
+
+
+def _wanted(columns: Sequence[ResultColumn]) -> str:
+    """SQL that could be drawn, by the first column that may be a key."""
+    names = [c.name for c in columns if c.rank is None and _PLAIN_NAME.fullmatch(c.name)]
+    key = names[0] if names else "x"
+    return f"select what to count by, and a number: SELECT {key}, COUNT(*) AS n FROM … GROUP BY {key}"
 
 
 def _ends(columns: Sequence[ResultColumn]) -> dict[int, tuple[int, int]]:

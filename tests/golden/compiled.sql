@@ -52,6 +52,7 @@ SELECT SUM(age), AVG(age), COUNT(*) FROM people
 -->     high: Δf 100, scale 100
 -->   COUNT(*): ±4 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     instead with cube noise: the same
+-->     counts the rows with a value, as SUM(age) does: all of them, by the policy
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   inner SQL (on the private engine):
@@ -165,6 +166,7 @@ SELECT SUM(LEAST(GREATEST(wealth, 0), 100)), COUNT(*) FROM people
 -->     high: Δf 100, scale 100
 -->   COUNT(*): ±4 at 95 %, bounds [0, 100], grain 5.96046e-08; discrete Laplace, basis endpoints, epsilon 1
 -->     instead with cube noise: the same
+-->     counts the rows with a value, as SUM(LEAST(GREATEST(wealth, 0), 100)) does: all of them, by the policy
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   inner SQL (on the private engine):
@@ -278,6 +280,7 @@ SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) AS n, SUM(n) FROM people GROUP B
 -->   key FLOOR(age / 10) * 10: 11 values from value set of the expression: 0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, …
 -->   COUNT(*): ±4 at 95 %, bounds [0, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     instead with cube noise: the same
+-->     counts the rows with a value, as SUM(n) does: all of them, by the policy
 -->     low: Δf 10, scale 10
 -->     high: Δf 10, scale 10
 -->   SUM(n): ±30 at 95 %, bounds [0, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
@@ -361,6 +364,7 @@ SELECT a / b, RANK() OVER (ORDER BY a) FROM (SELECT city, SUM(age) AS a, COUNT(*
 -->     high: Δf 100, scale 100
 -->   COUNT(*): ±4 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     instead with cube noise: the same
+-->     counts the rows with a value, as SUM(age) does: all of them, by the policy
 -->     low: Δf 100, scale 100
 -->     high: Δf 100, scale 100
 -->   inner SQL (on the private engine):
@@ -431,6 +435,7 @@ SELECT AVG(age / 2) AS half, count(*) / 7 FROM people WHERE note::int % 2 = 1
 -->     high: Δf 50, scale 50
 -->   COUNT(*): ±4 at 95 %, bounds [0, 50], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     instead with cube noise: the same
+-->     counts the rows with a value, as AVG(age / 2) does: all of them, by the policy
 -->     low: Δf 50, scale 50
 -->     high: Δf 50, scale 50
 -->   inner SQL (on the private engine):
@@ -481,6 +486,7 @@ SELECT VARIANCE(age), COUNT(*) FROM people
 -->     high: Δf 10,000, scale 10,000
 -->   COUNT(*): ±5 at 95 %, bounds [0, 100], grain 1; discrete Laplace, basis Bernstein, epsilon 1
 -->     instead with cube noise: the same
+-->     counts the rows with a value, as VARIANCE(age) does: all of them, by the policy
 -->     low: Δf 10,000, scale 10,000
 -->     middle: Δf 10,000, scale 10,000
 -->     high: Δf 10,000, scale 10,000

@@ -242,6 +242,7 @@ SELECT COUNT(*), SUM(qty) FROM item
 --> release 0 of item: 1 group, epsilon 1, unit orders.cust
 -->   COUNT(*): ±21 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     instead with cube noise: the same
+-->     counts the rows with a value, as SUM(qty) does: all of them, by the policy
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 45, scale 45
 -->     high: Δf 45, scale 45
@@ -263,6 +264,7 @@ SELECT why, COUNT(*), SUM(unit) FROM refund GROUP BY why
 -->   key why: 3 values from listed values: late, broken, NULL
 -->   COUNT(*): ±9 at 95 %, bounds [0, 9], grain 1; discrete Laplace, basis endpoints, epsilon 1
 -->     instead with cube noise: the same
+-->     counts the rows with a value, as SUM(unit) does: all of them, by the policy
 -->     counted in full: 2 rows of a unit, of which more count in proportion
 -->     low: Δf 18, scale 18
 -->     high: Δf 18, scale 18
@@ -820,6 +822,7 @@ SELECT product, COUNT(*), SUM(qty) FROM item GROUP BY product
 -->   keys are shown where more than 125 units have them, noise included; a unit counts for 5 groups; truncated geometric noise, epsilon 0.5, delta 1e-06
 -->   COUNT(*): ±42 at 95 %, bounds [1, 10], grain 1; discrete Laplace, basis endpoints, epsilon 0.5
 -->     instead with cube noise: the same
+-->     counts the rows with a value, as SUM(qty) does: all of them, by the policy
 -->     counted in full: 5 rows of a unit, of which more count in proportion
 -->     low: Δf 45, scale 90
 -->     high: Δf 45, scale 90
