@@ -380,6 +380,11 @@ def test_many_dates_are_lines_of_two_colors() -> None:
     for decades, mark in ((10, "bar"), (11, "area")):
         rows = [(decade, f"r{region}", 1) for decade in range(decades) for region in range(10)]
         assert marks(plot(answer(columns, rows)))[0] == mark
+    months = [dt.datetime(2022 + month // 12, 1 + month % 12, 1) for month in range(24)]
+    month = ResultColumn("month", "TIMESTAMP")
+    for number, mark in ((12, "bar"), (13, "area")):
+        rows = [(begin, sex, 1) for begin in months[:number] for sex in ("f", "m")]
+        assert marks(plot(answer((month, ResultColumn("sex", "VARCHAR"), COUNT), rows)))[0] == mark
     at = dt.datetime(2024, 1, 1, 13, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     hours = [(at + dt.timedelta(hours=i), 1) for i in range(60)]
     chart = plot(answer((ResultColumn("at", "TIMESTAMP WITH TIME ZONE"), COUNT), hours))
@@ -395,6 +400,14 @@ def test_rows_that_have_no_place_on_a_line() -> None:
     assert marks(plot(answer((KEY, COUNT), twice)))[0] == "bar"
     long = plot(answer((KEY, COUNT), [(i, 1) for i in range(MOST_POINTS + 1)]))
     assert marks(long) == ["area", "line"] and note(long).startswith("The first 5,000 of 5,001 rows.")
+
+
+def test_midnight_is_left_out_where_all_moments_are_days() -> None:
+    month, days = ResultColumn("month", "TIMESTAMP"), [dt.datetime(2024, 1 + i, 1) for i in range(3)]
+    labels = texts(plot(answer((month, COUNT), [*((day, 5) for day in days), (None, 1)])).svg())
+    assert {"2024-01-01", "2024-03-01"} <= set(labels)
+    hours = texts(plot(answer((month, COUNT), [(days[0], 5), (days[1].replace(hour=7), 5)])).svg())
+    assert {"2024-01-01 00:00:00", "2024-02-01 07:00:00"} <= set(hours)
 
 
 def test_more_lines_than_colors_are_bars() -> None:

@@ -16,6 +16,8 @@ from dpsql.result import Result, ResultColumn, Row
 
 MOST_BARS = 50
 """Where a number or a date has more values than that, or more rows than `MOST_ROWS`, a line is drawn along them."""
+MOST_GROUPED = 12
+"""Where more dates than that have several bars each, lines are drawn along them."""
 MOST_ROWS = 100
 """Of rows that have no place on a line, as many are drawn, the first ones."""
 MOST_POINTS = 5_000
@@ -23,6 +25,8 @@ MOST_POINTS = 5_000
 MOST_SERIES = 10
 """As many colours can be told apart."""
 _LONGEST_LABEL = 40
+_MIDNIGHT = " 00:00:00"
+"""What is left out where all moments are days."""
 _DATES = ("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
 
 
@@ -100,10 +104,13 @@ def _turned(result: Result, roles: Roles, rows: list[Row]) -> Roles:
 
 def _line(result: Result, roles: Roles, rows: list[Row], keys: list[list[str]]) -> Layout | None:
     """A line along the first key, or one for each value of the second; None where bars are better."""
-    if not 1 <= len(roles.keys) <= 2 or (len(set(keys[0])) <= MOST_BARS and len(rows) <= MOST_ROWS):
+    if not 1 <= len(roles.keys) <= 2:
         return None
     first, *others = (result.columns[index] for index in roles.keys)
     if not (is_number(first) or first.type in _DATES):
+        return None
+    most = MOST_GROUPED if others and first.type in _DATES else MOST_BARS
+    if len(set(keys[0])) <= most and len(rows) <= MOST_ROWS:
         return None
     values = [row[roles.keys[0]] for row in rows]
     places: list[float | str | None] = [number(v) if is_number(first) else _moment(v) for v in values]
@@ -144,7 +151,10 @@ def _moment(value: object) -> str | None:
 
 
 def _labels(column: ResultColumn, values: Sequence[Any]) -> list[str]:
-    return [printable(text.strip(), _LONGEST_LABEL) for text in cells(column, values)]
+    texts = [text.strip() for text in cells(column, values)]
+    if all(value is None or text.endswith(_MIDNIGHT) for value, text in zip(values, texts, strict=True)):
+        texts = [text.removesuffix(_MIDNIGHT) for text in texts]
+    return [printable(text, _LONGEST_LABEL) for text in texts]
 
 
 def _numbered(values: Sequence[Any], labels: Sequence[str]) -> tuple[list[int], list[str]]:
