@@ -175,7 +175,7 @@ def test_each_analyst_and_everyone_together(ledger: Ledger) -> None:
     assert ledger.remaining("alice", budget, now=NOW) == Remaining(Fraction(1, 10), Fraction(0), "everyone", None)
     with pytest.raises(BudgetExhausted, match="everyone together") as caught:
         charge(ledger, budget, loss, "dora")
-    assert caught.value.hint == "ask for epsilon <= 0.1"
+    assert caught.value.hint == "ask for epsilon <= 0.1: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 0.1) …"
     totals = ledger.totals()
     assert totals.analysts == dict.fromkeys(["alice", "bob", "carol"], loss)
     assert totals.everyone == PrivacyLoss(Fraction(9, 10))

@@ -253,7 +253,8 @@ def _epsilon_exhausted(epsilon: int, analyst: str, binding: Standing, limits: St
 
 def _way_out(left: Fraction, limits: Standings) -> str:
     if left > 0:
-        return f"ask for epsilon <= {decimal_text(left)}"
+        most = decimal_text(left)
+        return f"ask for epsilon <= {most}: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = {most}) …"
     last = max(each.renews or _NEVER for each in limits if each.epsilon == 0)
     if last == _NEVER:
         return "ask the owner of the data: this budget is used up for good"
