@@ -453,11 +453,32 @@ def test_explain_epsilons_of_quantiles(config: str, capsys: pytest.CaptureFixtur
     sql = "SELECT MEDIAN(age), MAX(age) FROM people"
     assert main(["explain", config, sql, "--epsilons", "1"]) == 0
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()[3:-1]]
-    assert re.fullmatch(r"[\d.]+ in rank", rows[0][3]) and re.fullmatch(r"\d+ beyond", rows[1][3])
+    assert re.fullmatch(r"[\d.]+ to [\d.]+ in rank", rows[0][3]) and re.fullmatch(r"\d+ beyond", rows[1][3])
     assert main(["explain", config, sql, "--epsilons", "1", "--format", "json"]) == 0
     median, greatest = json.loads(capsys.readouterr().out)
-    assert median["rank_half_width"] > 0 and median["rows_beyond"] is None
+    assert 0 < median["rank_half_width_usual"] < median["rank_half_width"] and median["rows_beyond"] is None
     assert greatest["rank_half_width"] is None and greatest["rows_beyond"] > 0
+
+
+def test_explain_epsilons_by_a_stored_count(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where it is stored at that ε."""
+    config = str(fresh / "policy.yaml")
+    policy = (fresh / "policy.yaml").read_text(encoding="utf-8")
+    (fresh / "policy.yaml").write_text(policy.replace("answers: off", "answers: per_analyst"), encoding="utf-8")
+    means = "SELECT AVG(age), COUNT(*) FROM people"
+    count = "SELECT COUNT(*) FROM people"
+
+    def shown(*more: str) -> str:
+        assert main(["explain", config, means, "--epsilons", "0.1,0.5", "--as", "counter", *more]) == 0
+        return capsys.readouterr().out
+
+    assert shown().count("/n") == 2
+    assert main(["query", config, count, "--as", "counter", "--epsilon", "0.5", "--format", "csv"]) == 0
+    n = max(int(capsys.readouterr().out.split()[1]), 1)
+    assert shown().count("/n") == 1
+    first, _, second, _ = json.loads(shown("--format", "json"))
+    assert first["half_width_stored"] is None
+    assert second["half_width_stored"] == [pytest.approx(second["half_width_times_rows"] / n)]
 
 
 def test_explain_epsilons_of_a_deviation(config: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,9 +26,11 @@ from dpsql.table import Head, Style, table
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One noisy number at one ε; a mean's half-width is known up to the number of rows n, and shown as c/n, that of a
-    standard deviation s as c/(n·s).
+    standard deviation s as c/(n·s); where n is stored the half-widths by that are shown, the least and the greatest of
+    all groups.
 
-    Of a quantile that of its rank is, in rows; of MIN and MAX about how many rows lie beyond.
+    Of a quantile that of its rank is, in rows, about among close values and at most; of MIN and MAX about how many rows
+    lie beyond.
     `refused` says why there is none; `queries` None: no limit.
     """
 
@@ -38,6 +40,8 @@ class Choice:
     half_width: float | None = None
     half_width_times_rows: float | None = None
     half_width_times_rows_and_itself: float | None = None
+    half_width_stored: tuple[float, ...] | None = None
+    rank_half_width_usual: float | None = None
     rank_half_width: float | None = None
     rows_beyond: float | None = None
     is_count: bool = False
@@ -111,6 +115,8 @@ def _choices(session: Session, sql: str, given: Any, epsilon: str, level: Fracti
             number["half_width"],
             number["half_width_times_rows"],
             number["half_width_times_rows_and_itself"],
+            None if number["half_width_stored"] is None else tuple(dict.fromkeys(number["half_width_stored"])),
+            number["rank_half_width_usual"],
             number["rank_half_width"],
             number["rows_beyond"],
             number["call"].upper().startswith("COUNT("),
@@ -155,10 +161,12 @@ def _row(choice: Choice) -> list[str]:
 def _width(choice: Choice) -> str:
     if choice.half_width is not None:
         return short(math.ceil(choice.half_width) if choice.is_count else choice.half_width)
-    if choice.rank_half_width is not None:
-        return f"{short(choice.rank_half_width)} in rank"
+    if choice.rank_half_width is not None and choice.rank_half_width_usual is not None:
+        return f"{short(choice.rank_half_width_usual)} to {short(choice.rank_half_width)} in rank"
     if choice.rows_beyond is not None:
         return f"{short(choice.rows_beyond)} beyond"
+    if choice.half_width_stored is not None:
+        return " to ".join(map(short, choice.half_width_stored))
     if choice.half_width_times_rows_and_itself is not None:
         return f"{short(choice.half_width_times_rows_and_itself)}/(n·s)"
     return "" if choice.half_width_times_rows is None else f"{short(choice.half_width_times_rows)}/n"
@@ -174,6 +182,8 @@ def _json(choices: list[Choice], level: Fraction) -> str:
             "half_width": choice.half_width,
             "half_width_times_rows": choice.half_width_times_rows,
             "half_width_times_rows_and_itself": choice.half_width_times_rows_and_itself,
+            "half_width_stored": None if choice.half_width_stored is None else list(choice.half_width_stored),
+            "rank_half_width_usual": choice.rank_half_width_usual,
             "rank_half_width": choice.rank_half_width,
             "rows_beyond": choice.rows_beyond,
             "queries_left": 0 if choice.refused else choice.queries,
