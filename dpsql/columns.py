@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dpsql.aggregates.aggregate import Ends, Integers, Noisy
+from dpsql.aggregates.aggregate import INT64_MAX, Ends, Integers, Noisy
 from dpsql.aggregates.numbers import rounded_quotient, shared_count, weighted
 from dpsql.plan import NumberPlan, ReleasePlan
 from dpsql.policy import Kind
@@ -35,21 +35,30 @@ class Released:
 
 
 def released(noisy: NoisyRows, plan: ReleasePlan, *, counts: Literal["clamp", "raw"]) -> Released:
-    """The keys and numbers of a release, and the intervals that are asked for by formula; negative counts as they are
-    (`raw`) or as 0 (`clamp`).
+    """The keys and numbers of a release, and the intervals that are asked for by formula; counts that can't be as they
+    are (`raw`), or as the nearest that can (`clamp`).
     """
     sums = _in_rows(noisy, plan)
     columns = _key_columns(plan, noisy.selected)
     for index, number in enumerate(plan.numbers):
         values = _answer(number, plan, sums)
         if number.call.aggregate == "count" and counts == "clamp":
-            values = np.maximum(values, 0)
+            values = np.clip(values, 0, _most(number))
         columns[number_name(index)] = values
     for index, (asked, level) in enumerate(plan.query.intervals):
         if isinstance(asked, int):
             columns |= dict(zip(interval_names(index), _ends(plan.numbers[asked], plan, sums, level), strict=True))
     columns[ROW] = np.arange(cells_of(noisy, plan))
     return Released(columns)
+
+
+def _most(number: NumberPlan) -> int | None:
+    """The greatest that a count can be, None where that isn't known: of distinct values, as many as there may be."""
+    measure = number.call.measure
+    if not measure.distinct or measure.of_unit or measure.argument is None or measure.argument.kind is Kind.DOUBLE:
+        return None  # doubles are not moved to their grain where they are told apart
+    size = measure.argument.set.domain_size()
+    return size if size is not None and size <= INT64_MAX else None
 
 
 def cells_of(noisy: NoisyRows, plan: ReleasePlan) -> int:

@@ -81,3 +81,24 @@ def test_counts_are_shown_as_at_least_0_where_the_policy_says_so(counts: str, le
         assert made.ask(sql).rows == [(shown,)]
     made.engine.set_rows("t", [["1"]] * 10)
     assert made.ask("SELECT COUNT(*) FROM t").rows == [(7,)]
+
+
+class HighNoise:
+    """Adds 1,000 steps to every sum."""
+
+    def laplace(self, scale: Fraction, size: int) -> Any:
+        return np.full(size, 1_000, dtype=np.int64)
+
+
+@pytest.mark.parametrize("counts", ["clamp", "raw"])
+def test_no_more_distinct_values_are_shown_than_there_may_be(counts: str) -> None:
+    columns = "x: {type: integer, bounds: [-9, 9]}, c: {type: text, keys: [a, b]}, f: {type: double, bounds: [0, 1]}, "
+    columns += 'd: {type: "decimal(38,0)", bounds: [0, 1e37]}'
+    table = f"  t: {{source: t.parquet, unit: row, columns: {{{columns}}}}}\n"
+    types = {"x": "INTEGER", "c": "VARCHAR", "f": "DOUBLE", "d": "DECIMAL(38,0)"}
+    made = bench(make_policy(table, counts=counts), {"t": types}, HighNoise())
+    for argument, most in (
+        ("DISTINCT x", 19), ("DISTINCT c", 2), ("DISTINCT c = 'a'", 2), ("DISTINCT f", 1_000), ("DISTINCT d", 1_000),
+        ("x", 1_000), ("*", 1_000),
+    ):  # fmt: skip
+        assert made.ask(f"SELECT COUNT({argument}) FROM t").rows == [(most if counts == "clamp" else 1_000,)]
