@@ -24,7 +24,7 @@ from dpsql.layouts import Block, Family, Layout, best_layout, grid_of, is_whole,
 from dpsql.policy import Kind, PrivacySettings
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import Mechanism, cube, laplace, permute_and_flip
-from dpsql.privacy.mechanisms.permute_and_flip import ENDS, Extreme, QuantileEnd, Quantiles
+from dpsql.privacy.mechanisms.permute_and_flip import Extreme, LadderEnd, Quantiles
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.sensitivity import ContributionBound, Part
 from dpsql.query import MAX_CALLS, Call, Constant, Measure, Query, ReleaseQuery, numbers_in
@@ -490,8 +490,8 @@ def draws_of_group(bases: Iterable[BasisPlan]) -> int:
 def _draws(candidates: Candidates) -> int:
     """One for each candidate of each choice."""
     mechanism = candidates.mechanism
-    if isinstance(mechanism, QuantileEnd):
-        return max(min(candidates.count, ENDS) + 1, LEAST_TOGETHER)
+    if isinstance(mechanism, LadderEnd):
+        return max(len(mechanism.rungs), LEAST_TOGETHER)
     cuts = mechanism.cuts if isinstance(mechanism, Quantiles) else 0
     single, least = len(mechanism.names) - cuts, LEAST_DRAWS if cuts else LEAST_TOGETHER
     return single * max(candidates.count, least) + cuts * max(candidates.count, LEAST_DRAWS_OF_CUT)
@@ -607,7 +607,7 @@ def _choosing(plan: BasisPlan, block: Block, query: ReleaseQuery) -> BasisPlan:
         grid = next(grid for grid in _grids(plan) if grid.cells <= most or grid.magnitude <= 1)
         fractions = tuple(c.fraction for c in block.choices if c.fraction is not None)
         if (end := block.choices[0].end) is not None:
-            aim = QuantileEnd(fractions[0], end[0] == "upper", end[1], grid.cells, total, epsilon)
+            aim = LadderEnd(fractions[0], end[0] == "upper", end[1], grid.cells, total, epsilon)
             candidates = Candidates(aim, grid)
         else:
             candidates = Candidates(Quantiles(fractions, total, epsilon), grid)

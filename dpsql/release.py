@@ -13,6 +13,7 @@ from dpsql.aggregates.numbers import largest
 from dpsql.engines.exact_rows import ExactRows, KeyColumn
 from dpsql.errors import EngineError
 from dpsql.plan import MAX_DRAWS, MAX_NUMBERS, BasisPlan, ReleasePlan, draws_of_group
+from dpsql.privacy.mechanisms.permute_and_flip import LadderEnd
 from dpsql.privacy.mechanisms.truncated_geometric import KeySelection
 from dpsql.privacy.noise import NoiseSource
 from dpsql.privacy.sensitivity import Part
@@ -50,6 +51,7 @@ def release(exact: tuple[ExactRows, ...], plan: ReleasePlan, inner: tuple[Inner,
     in `columns`, works on these alone.
     """
     noisy: dict[int, Mapping[str, Integers]] = {}
+    quantiles = {end: (n.basis, n.call.choice.name) for n in plan.numbers for end in n.ends if n.call.choice}
     passes = list(zip(plan.passes, exact, inner, strict=True))
     selected: tuple[Code, ...] | None = None
     if plan.selection is not None:
@@ -64,8 +66,9 @@ def release(exact: tuple[ExactRows, ...], plan: ReleasePlan, inner: tuple[Inner,
     for bases, rows, query in passes:
         if (candidates := plan.bases[bases[0]].candidates) is not None:
             within = _in_candidates(rows, plan, selected, candidates.count)
-            for index in bases:
-                noisy[index] = _chosen(plan.bases[index], within, cells, noise)
+            for index in bases:  # an end of an interval stands after its quantile
+                around = noisy[quantiles[index][0]][quantiles[index][1]] if index in quantiles else None
+                noisy[index] = _chosen(plan.bases[index], within, cells, noise, around)
             continue
         positions = _positions(rows, plan, selected)
         numbers: dict[int, list[int]] = {}
@@ -147,8 +150,10 @@ CHUNK = 2**17
 """Candidates of all groups that are chosen among together: so many numbers stay in the processor's cache."""
 
 
-def _chosen(basis: BasisPlan, within: _Within, cells: int, noise: NoiseSource) -> dict[str, Integers]:
-    """What is chosen in each cell, as indices of the grid, by name.
+def _chosen(
+    basis: BasisPlan, within: _Within, cells: int, noise: NoiseSource, around: Integers | None
+) -> dict[str, Integers]:
+    """What is chosen in each cell, as indices of the grid, by name; of the end of an interval, `around` a quantile.
 
     Privacy: see the mechanism; each cell is chosen in on its own, an empty one like any other. A unit that has rows in
     several cells moves the counts of all of them together by no more than its bound.
@@ -159,7 +164,12 @@ def _chosen(basis: BasisPlan, within: _Within, cells: int, noise: NoiseSource) -
     together = max(1, CHUNK // candidates.count)
     for first in range(0, cells, together):
         last = min(first + together, cells)
-        chosen = mechanism.choose_each(within.of(first, last, candidates.count), noise)
+        counts = within.of(first, last, candidates.count)
+        if isinstance(mechanism, LadderEnd):
+            assert around is not None
+            chosen = mechanism.choose_each(counts, noise, around[first:last])
+        else:
+            chosen = mechanism.choose_each(counts, noise)
         found[:, first:last] = candidates.indices(chosen)
     return dict(zip(mechanism.names, found, strict=True))
 

@@ -24,7 +24,7 @@ from dpsql.expressions import Compiler, Typed, show
 from dpsql.expressions.literals import DATE, INTEGER, cast, func, literal_sql, paren
 from dpsql.expressions.numbers import unbounded_error
 from dpsql.policy import Kind
-from dpsql.privacy.mechanisms.permute_and_flip import Extreme, QuantileEnd, Quantiles, end_name
+from dpsql.privacy.mechanisms.permute_and_flip import Extreme, LadderEnd, Quantiles, end_name
 from dpsql.valueset import ValueSet, natural_grain
 
 STEPS_OF_OCTAVE = 8
@@ -155,7 +155,7 @@ class Candidates:
     starts  the first cell of each candidate, a range of cells of the grid; none: each cell is one
     """
 
-    mechanism: Quantiles | Extreme | QuantileEnd
+    mechanism: Quantiles | Extreme | LadderEnd
     grid: Grid
     starts: tuple[int, ...] = ()
 

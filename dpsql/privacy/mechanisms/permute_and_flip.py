@@ -425,23 +425,39 @@ class Extreme:
         return counts.shape[1] - 1 - chosen if self.smallest else chosen
 
 
-ENDS = 4096
-"""Candidates for an end of an interval, at most: the more there are, the wider it must be to hold."""
+@lru_cache(maxsize=64)
+def _rungs(cells: int) -> tuple[int, ...]:
+    """0, 1 and the powers of the root of 2 that lie above, rounded up, to the first that leads out of the grid."""
+    found, power = [0, 1], 1
+    while found[-1] <= cells:
+        power *= 2
+        rung = math.isqrt(power - 1) + 1
+        if rung > found[-1]:
+            found.append(rung)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileEnd:
+class LadderEnd:
     """An end of an interval that holds the exact quantile, in at least `level` of all releases, whatever the data.
 
     The lower end is a quantile as well, of a rank that is s rows less than that of the one in question (Drechsler et
-    al., "Nonparametric differentially private confidence intervals for the median", 2022, aim the ends likewise). A
-    candidate that lies above the exact quantile has all rows below it that the quantile has, so its distance is
-    b s at least. The best has the distance 0: it is the candidate in which the rank lies, or, where fewer than s rows
-    lie below the quantile, the end of the bounds, which is a candidate of its own. So each of the m candidates that are
-    too high is chosen with a probability of exp(-b s / scale) at most, and all of them together with (1 - level) / 2
-    for b s = scale ln(2 m / (1 - level)). The upper end is its mirror image.
+    al., "Nonparametric differentially private confidence intervals for the median", 2022, aim the ends likewise). It is
+    chosen once the quantile itself is, and known: no higher than that, on a ladder that leads down from it. Each rung
+    is a range of cells and stands for its outer end; the first is all from the quantile on upward, the last ends beyond
+    the grid. So for any data the rank lies in one rung, whose distance is 0. A rung that lies above the exact quantile
+    has all rows below it that the quantile has, so its distance is b s at least.
 
-    cells  of the grid; ranges of them are the candidates, each of which stands for its outer end
+    Each rung pays scale ln 2 less than the one inside of it, whatever the data. So the j-th rung above that of the rank
+    is chosen with a probability of exp(-b s / scale) / 2^j at most, and all those that are too high together with
+    exp(-b s / scale). Only where the chosen quantile is above the exact one there are such, and only where it is below
+    that the upper end, the mirror image, can be too low. So of the two no more than one can fail, and
+    b s = scale ln(1 / (1 - level)) will do for both.
+
+    Privacy: of the second of two choices, the first being known (adaptive composition). What a rung pays, and where the
+    rungs are, is the same for all databases, so distances move as those of a quantile do.
+
+    around  the quantile that was chosen, of each group
     """
 
     fraction: Fraction
@@ -472,32 +488,38 @@ class QuantileEnd:
         return 2 * _sensitivity(self.fraction) * self.bound / self.epsilon
 
     @property
-    def width(self) -> int:
-        """How many cells make a candidate."""
-        return -(-(self.cells + 1) // ENDS)
+    def rungs(self) -> tuple[int, ...]:
+        """How far their outer ends are from the quantile, in cells."""
+        return _rungs(self.cells)
 
     @property
     def shift(self) -> int:
         """b s: see above."""
-        candidates = -(-(self.cells + 1) // self.width) + 1
-        return math.ceil(float(self.scale) * math.log(2 * candidates / float(1 - self.level)))
+        return math.ceil(float(self.scale) * -math.log(1 - self.level))
 
-    def choose(self, counts: Counts, noise: NoiseSource) -> tuple[int, ...]:
+    def choose(self, counts: Counts, noise: NoiseSource, around: int) -> tuple[int, ...]:
         """The cell of the end; one that lies outside of the grid stands for the end of the bounds."""
-        return tuple(self.choose_each(counts[None, :], noise)[:, 0].tolist())
+        return tuple(self.choose_each(counts[None, :], noise, np.array([around]))[:, 0].tolist())
 
-    def choose_each(self, counts: Counts, noise: NoiseSource) -> npt.NDArray[np.int64]:
+    def choose_each(self, counts: Counts, noise: NoiseSource, around: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The same for several groups, each a row of the counts; in one row."""
-        if self.upper:
-            counts = counts[:, ::-1]
+        last = counts.shape[1] - 1
         a, b = self.fraction.as_integer_ratio()
-        a = b - a if self.upper else a  # seen from above
-        within = _wide(np.add.reduceat(counts, np.arange(0, counts.shape[1], self.width), axis=1), b)
-        through, rank = np.cumsum(within, axis=1), a * within.sum(axis=1, keepdims=True) - self.shift
-        distances = np.hstack((np.maximum(rank, 0), _distances(through - within, through, rank, b)))
-        chosen = choose_each(distances, self.scale, noise)[None, :]
-        cells = np.where(chosen > 0, (chosen - 1) * self.width, -1)
-        return counts.shape[1] - 1 - cells if self.upper else cells
+        if self.upper:  # seen from above
+            counts, around, a = counts[:, ::-1], last - around, b - a
+        counts = _wide(counts, b)
+        sums = np.hstack((np.zeros_like(counts[:, :1]), np.cumsum(counts, axis=1)))
+        ends = np.maximum(around[:, None] - np.array(self.rungs), -1)
+        outermost, rung = np.argmax(ends < 0, axis=1)[:, None], np.arange(ends.shape[1])
+        below, total = np.take_along_axis(sums, np.maximum(ends, 0), axis=1), sums[:, -1:]
+        through, rank = np.hstack((total, below[:, :-1])), a * total - self.shift
+        inside = _distances(below, through, rank, b)
+        distances = np.where(rung < outermost, inside, np.maximum(rank - b * through, 0))
+        distances += np.maximum(outermost - rung, 0) * math.ceil(float(self.scale) * math.log(2))
+        distances[rung > outermost] = INT64_MAX  # there are none
+        chosen = choose_each(distances, self.scale, noise)[:, None]
+        cells = np.take_along_axis(ends, chosen, axis=1).T
+        return last - cells if self.upper else cells
 
 
 def end_name(fraction: Fraction, end: str, level: Fraction | float) -> str:
