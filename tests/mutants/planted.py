@@ -80,6 +80,17 @@ PLANTED = (
         "test_quantiles.py::test_no_row_changes_the_law_of_a_choice_by_more_than_epsilon",
     ),
     _planted(
+        "B5", "an end of an interval is chosen with half its noise", "privacy/mechanisms/permute_and_flip.py",
+        "return 2 * _sensitivity(self.fraction) * self.bound / self.epsilon",
+        "return _sensitivity(self.fraction) * self.bound / self.epsilon",
+        "test_quantiles.py::test_no_row_changes_the_law_of_an_end_by_more_than_epsilon",
+    ),
+    _planted(
+        "B5", "what a rung pays hangs on the rows", "privacy/mechanisms/permute_and_flip.py",
+        "np.maximum(outermost - rung, 0) *", "np.maximum(outermost - rung, 0) * (1 + total % 3) *",
+        "test_quantiles.py::test_no_row_changes_the_law_of_an_end_by_more_than_epsilon",
+    ),
+    _planted(
         "B9", "each level of a recursion has all of ε", "privacy/mechanisms/permute_and_flip.py",
         "left = epsilon - share", "left = epsilon",
         "test_quantiles.py::test_each_way_down_has_all_of_epsilon",
