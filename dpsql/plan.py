@@ -219,7 +219,7 @@ class ReleasePlan:
             return None
         mechanism, steps = basis.candidates.mechanism, basis.bound.steps
         if isinstance(mechanism, Extreme):
-            return Rank(beyond=mechanism.beyond / steps)
+            return Rank(beyond=float(mechanism.beyond / steps))
         assert choice.fraction is not None and isinstance(mechanism, Quantiles)
         half_width = mechanism.rank_half_width(choice.fraction, level, basis.candidates.count)
         return Rank(half_width / steps, mechanism.usual_rank_half_width(choice.fraction, level) / steps)
@@ -598,7 +598,7 @@ def _choosing(plan: BasisPlan, block: Block, query: ReleaseQuery) -> BasisPlan:
         most = EVEN_CELLS if extreme.even else MAX_DOUBLE_CELLS
         grid = next(grid for grid in _grids(plan) if grid.cells <= most or grid.magnitude <= 1)
         starts = () if extreme.even or grid.cells <= FEW_CELLS else ladder(grid.low_steps, grid.cells)
-        mechanism = Extreme(extreme.smallest, len(starts) or grid.cells + 1, total, epsilon)
+        mechanism = Extreme(extreme.smallest, len(starts) or grid.cells + 1, total, epsilon, finer(total))
         candidates = Candidates(mechanism, grid, starts)
     else:
         groups = MOST_CELLS // LEAST_CELLS if query.private_keys else query.cells

@@ -977,7 +977,7 @@ QUESTIONS = {
     ("laplace", "SELECT SUM(income) FROM t WHERE g = 1"): "31ea2d6765caa825",
     ("laplace", "SELECT g, AVG(age) FROM t GROUP BY g"): "92d614f981bdaf96",
     ("laplace", "SELECT VARIANCE(score) FROM t"): "37ff0ebc6d3186a8",
-    ("laplace", "SELECT MEDIAN(age), MAX(income) FROM u"): "c2afd1b9dddba3bb",
+    ("laplace", "SELECT MEDIAN(age), MAX(income) FROM u"): "df557a681141a9ad",
     ("laplace", "SELECT COUNT(DISTINCT person), COUNT(*) FROM u"): "776dd123e233e061",
     ("auto", "SELECT COUNT(*), AVG(age), AVG(income) FROM t"): "252521439bcc8814",
 }

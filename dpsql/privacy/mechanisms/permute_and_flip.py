@@ -88,6 +88,10 @@ FINEST = 10**6
 """The largest denominator of a fraction: others are moved to the nearest, which is less than a millionth away."""
 CERTAINTY = Fraction(1, 20)
 """How likely it is, at most, that nothing lies beyond an extreme."""
+INWARD = 8
+"""By how many b, in rows, candidates for an extreme are worse the further out they are, from the first to the last.
+
+With 1,000 ages or incomes and an ε of 1 it takes about 20 % off the error, with 50 still 10 %."""
 INT64_MAX = 2**63 - 1
 
 
@@ -372,22 +376,27 @@ class Extreme:
     together moves each distance by at most w <= bound: D = bound, and over several groups the costs of its weights
     add up to at most epsilon, as they do for quantiles.
 
-    A candidate of the distance s is chosen with a probability of at most exp(-s / b) where the best has the distance 0,
-    as one has where there are r rows. So with r = b ln(m / p) those beyond all rows, s = r, are chosen with the
-    probability p at most, all m of them together: bounds that are much too wide don't show.
+    Each of the m candidates pays b t / m more than the one inside of it, whatever the data (t = INWARD). A candidate of
+    the distance s, j further out than one with the distance 0, as there is where there are r rows, is chosen with a
+    probability of exp(-s / b - j t / m) at most. So with r = b ln(m / (t p)) those beyond all rows, s = r, are chosen
+    with the probability p at most, all of them together, since the sum of exp(-j t / m) is below m / t: bounds that are
+    much too wide don't show. Without that payment r were b ln(m / p). A candidate further in gains b t at most by it,
+    in rows, and less the nearer it is.
 
     smallest  whether it is the smallest
     cells     how many candidates there are
     bound, epsilon  as of `Quantiles`
+    fine      how many steps of a distance make one of the counts: what candidates pay is less than a row each
     """
 
     smallest: bool
     cells: int
     bound: int
     epsilon: Fraction
+    fine: int
 
     def __post_init__(self) -> None:
-        if self.cells < 1 or self.bound < 1 or self.epsilon <= 0:
+        if self.cells < 1 or self.bound < 1 or self.epsilon <= 0 or self.fine < 1:
             raise ValueError("an extreme has candidates, a bound from 1, and epsilon above 0")
 
     @property
@@ -396,7 +405,7 @@ class Extreme:
 
     @property
     def loss(self) -> Fraction:
-        return 2 * self.bound / self.scale
+        return 2 * self.bound * self.fine / self.scale
 
     @property
     def scales(self) -> tuple[Fraction, ...]:
@@ -404,12 +413,19 @@ class Extreme:
 
     @property
     def scale(self) -> Fraction:
-        return 2 * self.bound / self.epsilon
+        """b, in steps of distances."""
+        return 2 * self.bound * self.fine / self.epsilon
 
     @property
-    def beyond(self) -> int:
+    def beyond(self) -> Fraction:
         """r: about how many rows lie beyond, in steps of the counts; fewer where many share a value."""
-        return math.ceil(float(self.scale) * math.log(self.cells / float(CERTAINTY)))
+        return Fraction(self._rank, self.fine)
+
+    @property
+    def _rank(self) -> int:
+        """r in steps of distances, of which what is paid is rounded to one at most."""
+        least = float(self.scale) * math.log(self.cells / (INWARD * float(CERTAINTY)))
+        return max(math.ceil(least) + 1, self.fine)
 
     def choose(self, counts: Counts, noise: NoiseSource) -> tuple[int, ...]:
         """The cell in which about that row from the end lies, from the number of rows in each cell of one group."""
@@ -419,10 +435,18 @@ class Extreme:
         """The same for several groups, each a row of the counts; in one row."""
         if self.smallest:
             counts = counts[:, ::-1]
-        counts = _wide(counts, 1)
+        counts = _wide(counts, self.fine) * self.fine
         beyond = counts.sum(axis=1, keepdims=True) - np.cumsum(counts, axis=1)
-        chosen = choose_each(_distances(beyond, beyond + counts, self.beyond, 1), self.scale, noise)[None, :]
+        distances = _distances(beyond, beyond + counts, self._rank, 1) + _paid(self.scale, self.cells)
+        chosen = choose_each(distances, self.scale, noise)[None, :]
         return counts.shape[1] - 1 - chosen if self.smallest else chosen
+
+
+@lru_cache(maxsize=64)
+def _paid(scale: Fraction, cells: int) -> npt.NDArray[np.int64]:
+    """What each candidate for an extreme pays, in steps of distances, from the innermost one outward."""
+    of_all, each = (INWARD * scale).as_integer_ratio()
+    return np.array([place * of_all // (each * cells) for place in range(cells)], dtype=np.int64)
 
 
 @lru_cache(maxsize=64)
