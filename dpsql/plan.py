@@ -522,15 +522,11 @@ def check_intervals(query: ReleaseQuery, numbers: Sequence[NumberPlan]) -> None:
 def _interval_hint(query: ReleaseQuery, call: Call, *, arithmetic: bool) -> str:
     if call.choice is None or arithmetic:
         return "intervals are known of COUNT, SUM, AVG, VARIANCE and STDDEV, and of arithmetic on these"
-    asking = f"EXPLAIN SELECT {call.text} FROM {query.rows.name}"
-    of_moments = call.sql_type in TEMPORAL.values()
     if call.choice.fraction is None:
-        known = f"about how many rows lie beyond it is known: {asking}"
+        known = f"about how many rows lie beyond it is known: EXPLAIN SELECT {call.text} FROM {query.rows.name}"
         near = 0.01 if call.choice.smallest else 0.99
-        quantile = f"; QUANTILE_CONT(x, {near}) has an interval, with OPTIONS(quantile_intervals = true)"
-        return known if of_moments else f"{known}{quantile}"
-    if of_moments:
-        return f"what is known of its rank: {asking}"
+        name = "QUANTILE_DISC" if call.sql_type in TEMPORAL.values() else "QUANTILE_CONT"
+        return f"{known}; {name}(x, {near}) has an interval, with OPTIONS(quantile_intervals = true)"
     return "have its ends chosen too: SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true) …"
 
 

@@ -289,6 +289,12 @@ def interval_names(index: int) -> tuple[str, str]:
     return f"{RESERVED}_interval_low_{index}", f"{RESERVED}_interval_high_{index}"
 
 
+def end_column(name: str, asked: int | exp.Expr, calls: Sequence[Call]) -> exp.Expr:
+    """The end of an interval of that name, of a number of these calls or of an expression; a date's is one."""
+    column = exp.column(name, quoted=True)
+    return exp.cast(column, "DATE") if isinstance(asked, int) and calls[asked].sql_type == "DATE" else column
+
+
 def numbers_in(tree: exp.Expr) -> tuple[int, ...]:
     """The released numbers that an expression over one release computes with; none where it does more than that.
 

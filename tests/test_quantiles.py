@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import math
 import re
@@ -17,6 +18,7 @@ from dpsql.aggregates.choice import ladder
 from dpsql.audit.replay import RecordingNoise, Violated, compare, record
 from dpsql.display import rank_notes, unknown_note
 from dpsql.errors import DatabaseError, UnsupportedQuery
+from dpsql.plot.roles import Number, Roles, roles
 from dpsql.privacy.mechanisms import permute_and_flip
 from dpsql.privacy.mechanisms.exponential import Cuts
 from dpsql.privacy.mechanisms.permute_and_flip import (
@@ -501,13 +503,55 @@ def test_intervals_of_quantiles_are_chosen_where_the_query_says_so(exact: Bench)
         ("SELECT MEDIAN(v) AS m, DP_INTERVAL_LOW(m) FROM t", "the interval of MEDIAN"),
         (f"SELECT {options} COUNT(*) FROM t", "quantile_intervals says nothing here"),
         (f"SELECT {options} QUANTILE_CONT(v, [0.1, 0.9]) FROM t", "quantile_intervals says nothing here"),
-        (f"SELECT {options} MEDIAN(d), QUANTILE_CONT(t, 0.1) FROM t", "no quantile of numbers"),
+        (f"SELECT {options} MEDIAN(d), QUANTILE_CONT(t, 0.1) FROM t", "nor asks for the interval of one of dates"),
         (f"SELECT {options} MAX(v) AS m, MEDIAN(v), DP_INTERVAL_LOW(m) FROM t", "the interval of MAX"),
-        (f"SELECT {options} MEDIAN(v), MEDIAN(d) AS m, DP_INTERVAL_LOW(m) FROM t", "the interval of MEDIAN"),
         ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = 3) MEDIAN(v) FROM t", "neither true nor false"),
     ):
         with pytest.raises(DatabaseError, match=said):
             exact.session.plan(sql, epsilon=1)
+
+
+def test_intervals_of_quantiles_of_dates_and_times_have_such_ends(exact: Bench) -> None:
+    options = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true)"
+    ends = "DP_INTERVAL_LOW(m) AS low, DP_INTERVAL_HIGH(m) AS high, DP_INTERVAL_LOW(m, 0.5) AS half"
+    for column, kind in (("d", "DATE"), ("t", "TIMESTAMP")):
+        written = f"{options} k, MEDIAN({column}) AS m, {ends} FROM t GROUP BY k"
+        result = exact.ask(written, 4)
+        assert [(c.name, c.type) for c in result.columns[1:]] == [(n, kind) for n in ("m", "low", "high", "half")]
+        assert [c.is_end for c in result.columns] == [False, False, True, True, True]
+        assert [c.end_level for c in result.columns[2:]] == [0.95, 0.95, 0.5]
+        assert all(c.half_width is None and c.intervals is None for c in result.columns)
+        for _, median, low, high, half in result.rows:
+            assert low <= half <= median <= high and low < high
+        inside = f"{options} k, MEDIAN({column}) AS m FROM t GROUP BY k"
+        outside = f"SELECT m, DP_INTERVAL_LOW(m) AS low, DP_INTERVAL_HIGH(m) AS high FROM ({inside}) AS q"
+        again = exact.ask(outside, 4)
+        assert [c.type for c in again.columns] == [kind] * 3
+        assert all(low <= median <= high for median, low, high in again.rows)
+    one, both = (exact.session.plan(f"{options} {what} FROM t", epsilon=1).plan.releases[0] for what in (
+        "MEDIAN(v), MEDIAN(d)", "MEDIAN(d) AS m, DP_INTERVAL_LOW(m)"
+    ))  # fmt: skip
+    assert [len(number.ends) for number in one.numbers] == [2, 0], "what isn't shown isn't paid"
+    assert [len(number.ends) for number in both.numbers] == [2] and both.loss == 1
+
+
+def test_error_columns_are_ends_of_dates_too() -> None:
+    policy = make_policy(
+        "  t: {source: t.parquet, unit: row, columns: {d: {type: date, bounds: [2024-01-01, 2024-12-31]}}}\n",
+        privacy=", error_columns: true",
+    )
+    made = bench(policy, {"t": {"d": "DATE"}}, SystemNoise(SeededBytes(2)))
+    made.engine.set_rows("t", [(f"DATE '2024-0{1 + i % 9}-1{i % 9}'",) for i in range(300)])
+    sql = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(quantile_intervals = true) MEDIAN(d) AS m, COUNT(*) AS n FROM t"
+    result = made.ask(sql, 3)
+    assert [c.name for c in result.columns] == ["m", "m_low", "m_high", "n", "n_low", "n_high"]
+    assert [c.type for c in result.columns[:3]] == ["DATE"] * 3
+    assert roles(result.columns) == Roles((), (Number(3, 4, 5),), (0, 1, 2))
+    held = 0
+    for _ in range(40):
+        ((_, low, high, *_),) = made.ask(sql, 3).rows
+        held += low <= dt.date(2024, 5, 14) <= high
+    assert held >= 36
 
 
 COARSE = """  t:
@@ -643,7 +687,8 @@ def test_all_ways_to_write_a_quantile(exact: Bench) -> None:
     ("QUANTILE_CONT([1, 2], 0.5)", r"\[1, 2\]", "over private rows"),
     ("QUANTILE_CONT(v, [0.1, 0.9])[1]", "lists and records of released numbers", "name each number by itself"),
     ("DP_INTERVAL_LOW(MEDIAN(v))", "the interval of MEDIAN", "OPTIONS"),
-    ("DP_INTERVAL_LOW(MEDIAN(d))", "the interval of MEDIAN", "EXPLAIN"),
+    ("DP_INTERVAL_LOW(MEDIAN(d))", "the interval of MEDIAN", "quantile_intervals = true"),
+    ("DP_INTERVAL_LOW(MAX(d))", "the interval of MAX", r"QUANTILE_DISC\(x, 0.99\) has an interval"),
 ])  # fmt: skip
 def test_what_is_no_quantile_is_refused_in_words(exact: Bench, call: str, said: str, hint: str) -> None:
     with pytest.raises(DatabaseError, match=said) as refused:

@@ -97,7 +97,7 @@ def way(choice: Choice, argument: Typed, sql_type: str, levels: tuple[Fraction, 
         assert choice.fraction is not None
         chosen = combine(noisy, grid)
         if level not in map(float, levels):
-            unknown = np.full(len(chosen), np.nan)
+            unknown = np.full(len(chosen), np.nan if chosen.dtype.kind != "M" else np.datetime64("NaT", "us"))
             return unknown, unknown
         low, high = (noisy[end_name(choice.fraction, end, level)] for end in ("lower", "upper"))
         if grid.grain == natural_grain(argument.set.type):
@@ -107,8 +107,7 @@ def way(choice: Choice, argument: Typed, sql_type: str, levels: tuple[Fraction, 
             low, high = values_of(2 * low - 1, halves), values_of(2 * high + 1, halves)
         return np.minimum(low, chosen), np.maximum(high, chosen)
 
-    ends_known = bool(levels) and sql_type not in TEMPORAL.values()
-    return Way(Basis.CELLS, _variance(choice), combine, None, interval if ends_known else None)
+    return Way(Basis.CELLS, _variance(choice), combine, None, interval if levels else None)
 
 
 def _whole(index: int, grid: Grid, lower: Fraction, upper: Fraction) -> int:

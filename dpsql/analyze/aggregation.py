@@ -29,6 +29,7 @@ from dpsql.query import (
     Key,
     Measure,
     ReleaseQuery,
+    end_column,
     interval_names,
     key_name,
     number_name,
@@ -236,7 +237,8 @@ class ReleaseBuilder:
     def _choose_ends(self, options: ReleaseOptions) -> None:
         """Have the ends of quantiles' intervals chosen: of the statement's level, and of those that are asked for.
 
-        Only of those that stand as columns: the ends of others couldn't be seen, and would cost part of the ε.
+        Only of those that stand as columns: the ends of others couldn't be seen, and would cost part of the ε. Nor
+        could those of dates, which have no ±, but by DP_INTERVAL_LOW or in columns of their own.
         """
         if not options.quantile_intervals:
             return
@@ -244,11 +246,14 @@ class ReleaseBuilder:
         items = [unparenthesised(item.unalias()) for item in self.node.expressions]
         columns = [item for item in items if aggregates.is_aggregate(item) and aggregates.each_of(item) is None]
         seen = {self._call_number(item) for item in columns} | {call for call, _ in self.intervals}
-        quantiles = [i for i, call in chosen if call.sql_type not in TEMPORAL.values() and i in seen]
+        shown = self.analyzer.policy.error_columns or any(map(is_interval, self.analyzer.root.find_all(exp.Anonymous)))
+        quantiles = [i for i, call in chosen if i in seen and (shown or call.sql_type not in TEMPORAL.values())]
         if not quantiles:
             raise InvalidParameter(
-                "quantile_intervals says nothing here: the SELECT has no quantile of numbers as a column",
-                hint="leave it out, or ask for each quantile by itself: MEDIAN(x) AS m", position=options.position,
+                "quantile_intervals says nothing here: the SELECT has no quantile of numbers as a column, nor asks for "
+                "the interval of one of dates",
+                hint="leave it out, or ask for each quantile by itself: MEDIAN(x) AS m, DP_INTERVAL_LOW(m)",
+                position=options.position,
             )  # fmt: skip
         for index in quantiles:
             asked = [level for call, level in self.intervals if call == index]
@@ -501,7 +506,7 @@ class ReleaseBuilder:
         if len({level for _, level in self.intervals}) > MAX_LEVELS:
             raise refuse(node, f"there are intervals of more than {MAX_LEVELS} levels", "ask for fewer")
         names = interval_names(self.intervals.index(wanted))
-        return exp.column(names[INTERVAL_ENDS.index(node.name.lower())], quoted=True)
+        return end_column(names[INTERVAL_ENDS.index(node.name.lower())], asked, self.calls)
 
     def _interval_of(self, node: exp.Expr, argument: exp.Expr) -> int | exp.Expr:
         """What an interval is asked of, by alias or written out: an aggregate, by number, or an expression over the

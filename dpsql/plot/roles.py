@@ -66,8 +66,13 @@ def roles(columns: Sequence[ResultColumn]) -> Roles:
         )
     numbers = tuple(Number(i, *ends.get(i, (None, None))) for i in drawn)
     others = [i for i in range(len(columns)) if i not in taken and i not in drawn]
-    neither = tuple(i for i in others if columns[i].rank is not None or _NESTED.search(columns[i].type))
+    neither = tuple(i for i in others if _is_neither(columns[i]))
     return Roles(tuple(i for i in others if i not in neither), numbers, neither)
+
+
+def _is_neither(column: ResultColumn) -> bool:
+    """Whether it has no place: a list, a chosen date, or an end of its interval."""
+    return column.rank is not None or column.is_end or _NESTED.search(column.type) is not None
 
 
 def _wanted(columns: Sequence[ResultColumn]) -> str:

@@ -13,11 +13,12 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from dpsql.aggregates.choice import TEMPORAL
 from dpsql.analyze.aggregation import INTERVAL_ENDS, interval_level, is_interval
 from dpsql.expressions import refuse, show
 from dpsql.expressions.narrowing import unparenthesised
 from dpsql.plan import Plan, check_intervals
-from dpsql.query import MAX_LEVELS, ROW, interval_names, numbers_in
+from dpsql.query import MAX_LEVELS, ROW, end_column, interval_names, numbers_in
 from dpsql.rewrite.lineage import Lineage, carry, lineage, with_names
 from dpsql.rewrite.outer import plain_columns
 
@@ -28,6 +29,7 @@ class Errors:
 
     release      its number
     numbers      (position in the result, number) of each column that is a released number as it stands
+    moments      the same of dates and times, whose intervals have ends and no half-width
     expressions  (position, tree over the release's columns) of each that is computed from some
     ends         of some of these the positions of the columns that hold the ends of their intervals
     """
@@ -35,6 +37,7 @@ class Errors:
     release: int
     numbers: tuple[tuple[int, int], ...]
     expressions: tuple[tuple[int, exp.Expr], ...]
+    moments: tuple[tuple[int, int], ...] = ()
     ends: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
@@ -48,15 +51,20 @@ def errors_of(plan: Plan) -> Errors | None:
     if found is None or not found.apart:
         return None
     planned = plan.releases[found.release].numbers
-    numbers, expressions = [], []
+    numbers: list[tuple[int, int]] = []
+    moments: list[tuple[int, int]] = []
+    expressions = []
     for position, tree in _trees(found):
         used = numbers_in(tree)
         ways = [planned[number].way for number in used]
         if _is_number(tree) and ways[0].has_interval:
-            numbers.append((position, used[0]))
+            of_moment = planned[used[0]].call.sql_type in TEMPORAL.values()
+            (moments if of_moment else numbers).append((position, used[0]))
         elif not _is_number(tree) and used and all(way.has_noise for way in ways):
             expressions.append((position, tree))
-    return Errors(found.release, tuple(numbers), tuple(expressions)) if numbers or expressions else None
+    if not (numbers or expressions or moments):
+        return None
+    return Errors(found.release, tuple(numbers), tuple(expressions), tuple(moments))
 
 
 def with_ends(plan: Plan, errors: Errors, found: Lineage, level: Fraction) -> Errors:
@@ -125,7 +133,7 @@ def with_asked_intervals(plan: Plan, level: Fraction) -> Plan:
             intervals = query.intervals
         column = interval_names(intervals.index(wanted))[INTERVAL_ENDS.index(node.name.lower())]
         carry(select, column)
-        node.replace(exp.column(column, quoted=True))
+        node.replace(end_column(column, asked, release.query.calls))
     return replace(plan, outer=root, releases=tuple(releases))
 
 
@@ -175,7 +183,7 @@ def with_error_columns(plan: Plan, errors: Errors, names: Sequence[str], level: 
     release = plan.releases[errors.release]
     intervals = list(release.query.intervals)
     taken = {name.lower() for name in names}
-    asked: dict[int, int | exp.Expr] = {**dict(errors.numbers), **dict(errors.expressions)}
+    asked: dict[int, int | exp.Expr] = {**dict(errors.numbers), **dict(errors.moments), **dict(errors.expressions)}
     items: list[exp.Expr] = []
     added: list[str] = []
     places: list[int] = []
@@ -191,7 +199,7 @@ def with_error_columns(plan: Plan, errors: Errors, names: Sequence[str], level: 
             if (own := f"{name}_{end}").lower() not in taken:
                 taken.add(own.lower())
                 added.append(column)
-                items.append(exp.alias_(exp.column(column, quoted=True), own, quoted=True))
+                items.append(exp.alias_(end_column(column, wanted[0], release.query.calls), own, quoted=True))
     root = plan.outer.copy()
     assert isinstance(root, exp.Select)
     root.set("expressions", items)
@@ -215,7 +223,8 @@ def direct_numbers(found: Lineage) -> tuple[tuple[int, int], ...]:
 
 def direct_ends(found: Lineage) -> tuple[tuple[int, int], ...]:
     """(position, number of the interval) of each result column that is an end of an interval as it stands."""
-    names = [(i, tree.name) for i, tree in _trees(found) if isinstance(tree, exp.Column)]
+    plain = ((i, _without_cast(tree)) for i, tree in _trees(found))
+    names = [(i, tree.name) for i, tree in plain if isinstance(tree, exp.Column)]
     numbered = [(i, name, name.rpartition("_")[2]) for i, name in names]
     return tuple((i, int(n)) for i, name, n in numbered if n.isdecimal() and name in interval_names(int(n)))
 
@@ -229,6 +238,11 @@ def direct_lists(found: Lineage) -> tuple[tuple[int, tuple[int, ...]], ...]:
     )
 
 
+def _without_cast(tree: exp.Expr) -> exp.Expr:
+    """A date as the release has it: a timestamp."""
+    return tree.this if isinstance(tree, exp.Cast) and tree.is_type("date") else tree
+
+
 def _is_number(tree: exp.Expr) -> bool:
-    tree = tree.this if isinstance(tree, exp.Cast) and tree.is_type("date") else tree
+    tree = _without_cast(tree)
     return isinstance(tree, exp.Column) and bool(numbers_in(tree))

@@ -52,7 +52,7 @@ SELECT m, DP_INTERVAL_LOW(m) FROM (SELECT MIN(income) AS m FROM people) AS q
 
 SELECT MAX(day) AS m, DP_INTERVAL_LOW(m) FROM people
 --> 0A000 the interval of MAX(day) isn't known
---> hint: about how many rows lie beyond it is known: EXPLAIN SELECT MAX(day) FROM people
+--> hint: about how many rows lie beyond it is known: EXPLAIN SELECT MAX(day) FROM people; QUANTILE_DISC(x, 0.99) has an interval, with OPTIONS(quantile_intervals = true)
 --> at 11: day) AS m, DP_INTERVAL_LOW(m)
 
 SELECT MAX(age) - MIN(age) AS r, DP_INTERVAL_LOW(r) FROM people
