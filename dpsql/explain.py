@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 from dpsql.aggregates.aggregate import COUNTING_NULLS, Basis
 from dpsql.aggregates.count import PARTS_WAY
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan, alternative
-from dpsql.policy import Unit
+from dpsql.policy import MechanismChoice, Unit
 from dpsql.privacy.loss import PrivacyLoss
 from dpsql.privacy.mechanisms import cube, laplace, permute_and_flip
 from dpsql.privacy.sensitivity import Part
@@ -87,9 +87,10 @@ def explain(
     cost: Cost,
     form: Literal["text", "json"] = "text",
     level: Fraction = LEVEL,
+    choice: MechanismChoice = "laplace",
 ) -> str:
-    """The plan as text or as one JSON object; half-widths are of that level."""
-    facts = describe(plan, inner, outer, cost, level)
+    """The plan as text or as one JSON object; half-widths are of that level. `choice`: the policy's, of mechanisms."""
+    facts = describe(plan, inner, outer, cost, level) | {"mechanism": choice}
     return json.dumps(facts, indent=2, ensure_ascii=False) if form == "json" else _text(facts)
 
 
@@ -392,13 +393,14 @@ def _text(facts: dict[str, Any]) -> str:
         lines.append(f"it would be refused: {facts['refused']}")
     if not facts["releases"]:
         lines.append("no private table is read: nothing is charged")
+    compared = facts["mechanism"] == "auto"
     for number, release in enumerate(facts["releases"]):
-        lines += _release_text(number, release)
+        lines += _release_text(number, release, compared=compared)
     lines += ["outer SQL (over noisy rows):", f"  {facts['outer_sql']}"]
     return "\n".join(lines)
 
 
-def _release_text(index: int, release: dict[str, Any]) -> list[str]:
+def _release_text(index: int, release: dict[str, Any], *, compared: bool) -> list[str]:
     groups = _many(release["groups"], "group")
     if release["selection"]:
         groups = "groups found in the data" + ("" if release["groups"] == 1 else f", {groups} of each")
@@ -437,6 +439,8 @@ def _release_text(index: int, release: dict[str, Any]) -> list[str]:
             lines.append(f"    counted in full: {number['bound']}")
         for part in number["parts"]:
             lines.append(f"    {part['name']}: Δf {plain(part['sensitivity'])}, scale {plain(part['scale'])}")
+    if compared and any(number["alternative"] for number in release["numbers"]):
+        lines.append("  mechanisms are compared by the errors of all numbers together, for values spread evenly")
     if release["stored"]:
         lines.append(
             f"  stored {moment_text(dt.datetime.fromisoformat(release['stored']))}: given again, it costs nothing"

@@ -351,7 +351,8 @@ class Session:
         return Cost(charge_of(run.missing, self.policy.privacy), left.epsilon, run.stored, refused, known)
 
     def _explanation(self, compiled: Compiled, cost: Cost, form: Format) -> str:
-        return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form, compiled.level)
+        choice = self.policy.privacy.mechanism
+        return explain(compiled.plan, compiled.inner, compiled.outer_sql, cost, form, compiled.level, choice)
 
     def plan(self, sql: str, parameters: Parameters = (), *, epsilon: object = None) -> Compiled:
         """The compiled statement alone."""

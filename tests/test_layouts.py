@@ -774,6 +774,18 @@ def facts(asked: Bench, numbers: str) -> list[dict[str, Any]]:
     return found
 
 
+def test_explain_says_how_mechanisms_are_compared(plain: Bench, auto: Bench) -> None:
+    """Where the policy has them compared, and there is another for some number."""
+    compared = "mechanisms are compared by the errors of all numbers together, for values spread evenly"
+    for asked, numbers, said in (
+        (auto, "AVG(age), COUNT(*)", True), (plain, "AVG(age), COUNT(*)", False), (auto, "MAX(age)", False),
+    ):  # fmt: skip
+        text = asked.session.explain(f"SELECT {numbers} FROM t", epsilon=1, analyst="anyone")
+        assert (compared in text) is said
+        shown = json.loads(asked.session.explain(f"SELECT {numbers} FROM t", epsilon=1, analyst="anyone", form="json"))
+        assert shown["mechanism"] == ("auto" if asked is auto else "laplace")
+
+
 def test_explain_names_the_mechanism_and_what_the_other_would_do(plain: Bench, auto: Bench) -> None:
     for asked, other in ((plain, auto), (auto, plain)):
         for number, instead in zip(facts(asked, FOUR), facts(other, FOUR), strict=True):
