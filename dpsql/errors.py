@@ -60,6 +60,12 @@ class InterfaceError(Error):
     sqlstate = "08003"
 
 
+class FileError(InterfaceError):
+    """A file can't be written where the caller wants one."""
+
+    sqlstate = "58030"
+
+
 class DatabaseError(Error):
     """Anything about the query, the policy, the budget or the engine."""
 

@@ -493,7 +493,7 @@ def test_a_file_is_replaced_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     old.write_text("old")
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-        with pytest.raises(dpsql.InterfaceError, match=r"old\.svg can't be written: No space left") as caught:
+        with pytest.raises(dpsql.FileError, match=r"old\.svg can't be written: No space left") as caught:
             result.plot(old)
     assert caught.value.hint == "the answer stands; asked again, what is stored costs nothing"
     assert old.read_text() == "old" and sorted(p.name for p in tmp_path.iterdir()) == ["link.svg", "old.svg"]
@@ -516,9 +516,9 @@ def test_what_is_no_file_for_a_plot(tmp_path: Path, name: str, message: str) -> 
     os.mkfifo(tmp_path / "pipe.svg")
     (tmp_path / "loop.svg").symlink_to("loop.svg")
     there = sorted(tmp_path.iterdir())
-    with pytest.raises(dpsql.InterfaceError, match=message) as caught:
+    with pytest.raises(dpsql.FileError, match=message) as caught:
         answer((TEXT, COUNT), [("a", 1)]).plot(tmp_path / name)
-    assert caught.value.hint
+    assert caught.value.hint and caught.value.sqlstate == "58030"
     assert sorted(tmp_path.iterdir()) == there
 
 

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from dpsql.errors import InterfaceError
+from dpsql.errors import FileError
 
 SUFFIXES = (".png", ".svg", ".html")
 """The forms of a plot, as the file's name ends."""
@@ -18,7 +18,7 @@ class PlotFile:
     """A place for a plot. A context manager.
 
     When this is made, a file is made beside it. `write` puts that into its place; without it, nothing stays of it, and
-    what was there is left as it was. Raises InterfaceError for another ending, where no file can be made, and where
+    what was there is left as it was. Raises FileError for another ending, where no file can be made, and where
     something stands that isn't a regular file.
     """
 
@@ -26,7 +26,7 @@ class PlotFile:
         self.path = Path(path)
         self.suffix = self.path.suffix.lower()
         if self.suffix not in SUFFIXES:
-            raise InterfaceError(
+            raise FileError(
                 f"no plot is called {self.path}: what it is to hold follows from its ending",
                 hint="end the plot's name in .png, .svg or .html",
             )
@@ -44,15 +44,15 @@ class PlotFile:
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(found):
-            raise InterfaceError(f"{self.path} is not a regular file", hint="name a file, or one that isn't there yet")
+            raise FileError(f"{self.path} is not a regular file", hint="name a file, or one that isn't there yet")
         return stat.S_IMODE(found)
 
-    def _unwritable(self, error: Exception) -> InterfaceError:
+    def _unwritable(self, error: Exception) -> FileError:
         reason = error.strerror if isinstance(error, OSError) else "not a path"
-        return InterfaceError(f"{self.path} can't be written: {reason}", hint="name a file in a folder that is there")
+        return FileError(f"{self.path} can't be written: {reason}", hint="name a file in a folder that is there")
 
     def write(self, data: bytes) -> None:
-        """Put a file with that in its place. Raises InterfaceError."""
+        """Put a file with that in its place. Raises FileError."""
         try:
             self._file.write(data)
             self._file.close()
