@@ -438,8 +438,7 @@ def _partitioned(query: ReleaseQuery, family: Family) -> Iterator[Layout]:
     """Layouts in which numbers under disjoint FILTERs have the same ε, each its own: no row is in two of them.
 
     All other numbers share with the partitions. What is asked of all rows may be what the parts of one partition and a
-    part for the rest come to together: the counts alone, or sums, means and variances too. Then these have Laplace
-    noise, since intervals are known of its sums.
+    part for the rest come to together: the counts alone, or sums, means and variances too.
     """
     of_filter: dict[str, list[int]] = {}
     for index, call in enumerate(query.calls):
@@ -451,10 +450,13 @@ def _partitioned(query: ReleaseQuery, family: Family) -> Iterator[Layout]:
     groups = _apart(query, of_filter.values())
     counts = [i for i in everyone if _counts_everyone(query.calls[i])]
     added = [each for each in (counts, everyone) if each]
-    tried = itertools.product(range(min(len(groups), MAX_COUNTED)), added if len(counts) < len(everyone) else added[:1])
-    for counted, of_all in ((None, ()), *tried):
+    tried = itertools.product(
+        range(min(len(groups), MAX_COUNTED)), added if len(counts) < len(everyone) else added[:1],
+        dict.fromkeys(("laplace", family)),
+    )  # fmt: skip
+    for counted, of_all, noise in ((None, (), family), *tried):
         partitions = [
-            _partition(query, parts, of_all if number == counted else (), family)
+            _partition(query, parts, *((of_all, noise) if number == counted else ((), family)))
             for number, parts in enumerate(groups)
             if len(parts) > 1 or number == counted
         ]
@@ -522,14 +524,18 @@ def _partition(
     for number, (calls, condition) in enumerate(zip(own, conditions, strict=True)):
         asked = _picked(query, [*calls, *everyone])
         of_part = (*asked.calls[: len(calls)], *(_in_part(query.calls[i], condition) for i in everyone))
-        layout = _sharing(replace(asked, calls=of_part), "laplace" if everyone else family)
+        layout = _sharing(replace(asked, calls=of_part), family)
         found = [source.moved(sum(len(block.bases) for block in blocks)) for source in layout.sources]
         sources |= zip(calls, found, strict=False)
         for index, source in zip(everyone, found[len(calls) :], strict=True):
             of_parts[index].append(source)
         blocks += [replace(block, part=(0, number)) for block in layout.blocks]
+    mechanisms = [block.mechanism for block in blocks for _ in block.bases]
     for index, each in of_parts.items():
-        added = _added_counts(each) if _counts_everyone(query.calls[index]) else _added(each)
+        own_kind = len({mechanisms[source.basis] for source in each}) == 1
+        in_cubes = any(mechanisms[source.basis] is cube.MECHANISM for source in each)
+        apart = _counts_everyone(query.calls[index]) and not in_cubes
+        added = _added_counts(each) if apart else _added(each) if own_kind else None
         if added is None:
             return None
         sources[index] = added

@@ -157,7 +157,7 @@ class ReleasePlan:
                 raise AssertionError("the sums of such a block have noise of one scale")
         for number in self.numbers:
             own, *others = (self.bases[index] for index in (number.basis, *number.added))
-            if any((b.basis, b.grid, b.parts) != (own.basis, own.grid, own.parts) for b in others):
+            if any((b.basis, b.noisy_grid, b.mechanism) != (own.basis, own.noisy_grid, own.mechanism) for b in others):
                 raise AssertionError("sums that are added are of one kind")
         if not all(_are_apart(parts) for parts in self._partitions()):
             raise AssertionError("what isn't known to read other rows is no other part of a partition")
@@ -205,12 +205,19 @@ class ReleasePlan:
 
     def law(self, number: NumberPlan) -> Law:
         """The law of the noise of the sums that a number is computed from."""
-        basis = self.bases[number.basis]
-        counted = zip(number.counts, number.count_terms, strict=True)
-        scales = tuple(self.bases[index].row_scale for index, terms in counted for _ in range(terms))
+        own, *others = (self._law(index, number) for index in (number.basis, *number.added))
+        return replace(own, added=tuple(others))
+
+    def _law(self, index: int, number: NumberPlan) -> Law:
+        """That of one basis of a number, with the counts of the rows that are its part of the number's."""
+        basis = self.bases[index]
+        counted = [
+            (self.bases[count], terms) for count, terms in zip(number.counts, number.count_terms, strict=True)
+            if not number.added or self.bases[count].part == basis.part
+        ]  # fmt: skip
+        scales = tuple(count.row_scale for count, terms in counted for _ in range(terms))
         selection = self.selection if basis.basis is Basis.UNITS else None
-        added = tuple(self.bases[index].row_scale for index in number.added)
-        return Law(basis.mechanism, basis.row_scale, basis.sums, scales, basis.bound.weighted, selection, added)
+        return Law(basis.mechanism, basis.row_scale, basis.sums, scales, basis.bound.weighted, selection)
 
     def rank_of(self, number: NumberPlan, level: Fraction | float) -> Rank | None:
         """What is known of the rank of a value that was chosen, in rows that count in full; None of other numbers."""
@@ -632,6 +639,10 @@ def _basis_plans(query: ReleaseQuery, layout: Layout, epsilon: Fraction, first: 
             found += _on_one_scale(planned) if block.mechanism is cube.MECHANISM else map(_fitted, planned)
     for together in dict.fromkeys((source.basis, *source.added) for source in layout.sources if source.added):
         least = min((found[index] for index in together), key=lambda plan: plan.epsilon)
+        if least.mechanism is cube.MECHANISM:
+            if any(found[index].grid != least.grid for index in together):
+                raise _too_small(least)
+            continue  # their parts are on the scales of their blocks
         for index in together:
             found[index] = replace(found[index], grid=least.grid, parts=least.parts)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpsql.privacy import mechanisms
-from dpsql.privacy.interval import cube_half_width, cube_tail, laplace_sum_half_width
+from dpsql.privacy.interval import cube_half_width, cube_tail, cubes_half_width, laplace_sum_half_width
 from dpsql.privacy.mechanisms import cube
 from dpsql.privacy.mechanisms.cube import CHUNK, CubeNoise, cube_noise, fits_cube, uniform_below
 from dpsql.privacy.mechanisms.laplace import DiscreteLaplace
@@ -253,11 +253,32 @@ def test_the_half_width_of_a_combination_holds_as_often_as_it_says(
     draws = CubeNoise(Fraction(2**20), dimensions).sample(200_000, SeededBytes(dimensions)) / 2**20
     combined = np.abs(np.array(coefficients) @ draws[: len(coefficients)])
     width = cube_half_width(coefficients, dimensions, level)
+    assert cubes_half_width([(coefficients, dimensions), ([0.0], 2)], level) == pytest.approx(width, rel=1e-3)
     assert cube_tail(coefficients, dimensions, width) == pytest.approx(1 - level, rel=1e-5)
     assert abs((combined <= width).mean() - level) < Z * math.sqrt(level * (1 - level) / 200_000)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("blocks", [
+    [((1.0, 0.5), 3), ((1.0, 0.5), 3)], [((1.0,), 3), ((0.4, -0.2), 4), ((200.0,), 2)], [((0.5, 0.5, 0.1), 5)] * 4,
+])  # fmt: skip
+def test_the_half_width_of_a_sum_of_cubes_holds_as_often_as_it_says(
+    blocks: list[tuple[tuple[float, ...], int]], level: float
+) -> None:
+    total = np.zeros(200_000)
+    for number, (coefficients, dimensions) in enumerate(blocks):
+        draws = CubeNoise(Fraction(2**20), dimensions).sample(200_000, SeededBytes(30 + number)) / 2**20
+        total += np.array(coefficients) @ draws[: len(coefficients)]
+    width = cubes_half_width(blocks, level)
+    assert abs((np.abs(total) <= width).mean() - level) < Z * math.sqrt(level * (1 - level) / 200_000)
+    assert cubes_half_width(blocks[::-1], level) == pytest.approx(width)
+
+
 def test_half_widths_at_the_edges() -> None:
+    assert cubes_half_width([]) == cubes_half_width([([], 3), ([0.0], 1)]) == 0
+    assert cubes_half_width([([1e-9], 1), ([1.0], 1)]) == pytest.approx(cube_half_width([1.0], 1), rel=1e-3)
+    assert cubes_half_width([([1.0], 1)], 0.01) == pytest.approx(cube_half_width([1.0], 1, 0.01), rel=0.02)
     assert cube_half_width([], 3) == cube_half_width([0.0, 0.0], 3) == 0
     assert cube_tail([], 2, 1.0) == 0 and cube_tail([1.0], 2, 0.0) == cube_tail([1.0], 2, -1.0) == 1
     assert cube_half_width([1.0], 1) == pytest.approx(laplace_sum_half_width([1.0]))

@@ -451,11 +451,45 @@ def test_numbers_of_all_rows_are_added_up_from_parts(plain: Bench, numbers: str,
     }
     assert [len(number.added) for number in release.numbers] == added and release.loss == 1
     for number in release.numbers:
-        assert release.law(number).scales == (1,) * (1 + len(number.added))
+        assert [law.scale for law in release.law(number).blocks] == [1] * (1 + len(number.added))
         own = [number.basis, *number.added]
         assert len({release.bases[basis].part for basis in own}) == len(own), "of different parts"
     text = plain.session.explain(f"SELECT {numbers} FROM t", epsilon=1, analyst="anyone")
     assert text.count("parts of the rows, added up") == sum(n > 0 for n in added) + ("COUNT(*)" in numbers)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "added"),
+    [
+        ("VARIANCE(age), VARIANCE(age) FILTER (WHERE g = 1)", [1, 0]),
+        ("COUNT(*), AVG(age), AVG(income), COUNT_IF(g = 1), AVG(age) FILTER (WHERE g = 1)", [1, 1, 1, 0, 0]),
+        ("SUM(age), SUM(income), SUM(age) FILTER (WHERE yes), SUM(income) FILTER (WHERE NOT yes)", [2, 2, 0, 0]),
+    ],
+)
+def test_cubes_of_parts_are_added_up(auto: Bench, numbers: str, added: list[int]) -> None:
+    """The count of all rows, too: no error is above that with Laplace noise."""
+    release = planned(auto, numbers)
+    assert {basis.mechanism for basis in release.bases} == {cube.MECHANISM}
+    assert [len(number.added) for number in release.numbers] == added
+    assert {basis.epsilon for basis in release.bases} == {1} and Fraction(99, 100) < release.loss <= 1
+    for number in release.numbers:
+        blocks = release.law(number).blocks
+        assert len(blocks) == 1 + len(number.added)
+        counted = [len(block.count_scales) for block in blocks]
+        assert counted == [1 if number.counts else 0] * len(blocks), "each part has its own count"
+    for own, other in zip(facts(auto, numbers), facts(made("laplace"), numbers), strict=True):
+        for name in ("half_width", "half_width_times_rows_even"):
+            assert own[name] is None or own[name] <= other[name]
+
+
+def test_cubes_whose_sums_can_t_be_added_give_way_to_laplace_noise(auto: Bench) -> None:
+    """Where one would need a coarser grid than the other."""
+    column, kinds = "income * 10000000", set()
+    numbers = f"AVG({column}), AVG(age), AVG({column}) FILTER (WHERE g = 1), COUNT(DISTINCT age) FILTER (WHERE g = 1)"
+    for epsilon in (Fraction(1), *(Fraction(n, 10**6) for n in range(1, 30, 3))):
+        release = planned(auto, numbers, epsilon)
+        kinds |= {release.bases[number.basis].mechanism.name for number in release.numbers if number.added}
+    assert kinds == {"cube", "discrete Laplace"}
 
 
 @pytest.mark.parametrize(
@@ -478,7 +512,7 @@ def test_parts_with_other_shares_of_epsilon_are_added(plain: Bench) -> None:
     number = release.numbers[0]
     shares = [release.bases[index].epsilon for index in (number.basis, *number.added)]
     assert shares[0] < shares[1] == 1
-    assert release.law(number).scales == tuple(1 / share for share in shares)
+    assert [law.scale for law in release.law(number).blocks] == [1 / share for share in shares]
     text = plain.session.explain(f"SELECT {numbers} FROM t", epsilon=1, analyst="anyone")
     assert f"basis endpoints, epsilon {float(shares[0]):g} to 1 in each of 2 parts of the rows, added up" in text
 
@@ -559,9 +593,12 @@ PARTED = (
 
 @pytest.mark.parametrize("numbers", PARTED)
 @pytest.mark.parametrize("table", ["t", "u"])
-def test_no_unit_moves_all_parts_together_by_more_than_epsilon(numbers: str, table: str) -> None:
+@pytest.mark.parametrize("mechanism", ["laplace", "auto"])
+def test_no_unit_moves_all_parts_together_by_more_than_epsilon(
+    numbers: str, table: str, mechanism: MechanismChoice
+) -> None:
     """Whichever parts its rows are in, and however many they are."""
-    asked = made("laplace", RecordingNoise())
+    asked = made(mechanism, RecordingNoise())
     sql = f"SELECT {numbers} FROM {table}"
     whole = asked.session.plan(sql, epsilon=1).plan
     assert {basis.epsilon for basis in whole.releases[0].bases} == {1}

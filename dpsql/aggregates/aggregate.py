@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any, Literal
@@ -225,11 +225,11 @@ class Law:
     """The law of the noise of the sums that a number is computed from, in rows that count in full.
 
     scale         of a part of unit 1 of the number's basis: 1 / ε at row level
-    added         where other bases' sums are added to those: the same of each
     sums          how many sums share a block of the mechanism
     count_scales  where the number of rows comes from other bases: of each part that is added to make it
     weighted      whether rows count for fractions, so that exact counts and sums of integers need not be whole
     selection     of the units of a key that isn't public: how it was selected, by that very noise
+    added         where sums of other blocks of the same mechanism are added to those: the law of each
     """
 
     mechanism: Mechanism
@@ -238,19 +238,29 @@ class Law:
     count_scales: tuple[Fraction, ...] = ()
     weighted: bool = False
     selection: KeySelection | None = None
-    added: tuple[Fraction, ...] = ()
+    added: tuple[Law, ...] = ()
 
     @property
-    def scales(self) -> tuple[Fraction, ...]:
-        """Of the noises that are added up in each part of unit 1."""
-        return (self.scale, *self.added)
+    def blocks(self) -> tuple[Law, ...]:
+        """The law of each noise that is added up in each part, independent of the others."""
+        return (self, *self.added)
+
+    def in_units(self, unit: Fraction) -> Law:
+        """The same of sums in units of so many rows."""
+        counts = tuple(scale / unit for scale in self.count_scales)
+        added = tuple(law.in_units(unit) for law in self.added)
+        return replace(self, scale=self.scale / unit, count_scales=counts, added=added)
 
     def half_width(self, own: Sequence[float], level: Fraction | float, *, count: float = 0.0) -> float:
         """Of Σ own coefficient·part + count·(number of rows), parts of the number's basis, each in its units."""
-        terms = [c * float(scale) for scale in self.scales for c in own]
-        if count:
-            terms += [count * float(scale) for scale in self.count_scales]
-        return self.mechanism.half_width(terms, self.sums, level)
+        each = [(law._terms(own, count), law.sums) for law in self.blocks]
+        if len(each) > 1:
+            return self.mechanism.half_width_of_sum(each, level)
+        return self.mechanism.half_width(*each[0], level)
+
+    def _terms(self, own: Sequence[float], count: float) -> list[float]:
+        counts = self.count_scales if count else ()
+        return [c * float(self.scale) for c in own] + [count * float(scale) for scale in counts]
 
 
 def laplace_law(scale: Fraction) -> Law:

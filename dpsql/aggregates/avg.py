@@ -160,7 +160,7 @@ def places(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
         steps, limits = _centred_limits(law, level, "valued" in noisy)
         upper = (_centre(noisy, grid) + rows) / 2
     else:
-        of_scale = tuple(scale / law.scale for scale in law.added)
+        of_scale = tuple(block.scale / law.scale for block in law.added)
         steps, quantiles = _quantiles(level, "middle" in noisy, of_scale)
         limits = float(law.scale) * quantiles
         unit = row_total(noisy, grid)[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -106,8 +105,7 @@ def _interval(sample: bool, root: bool, loads: Loads) -> Callable[[Noisy, Law, G
     """
 
     def interval(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
-        added, counts = (tuple(s / law.scale for s in scales) for scales in (law.added, law.count_scales))
-        of_scale = replace(law, scale=Fraction(1), added=added, count_scales=counts)
+        of_scale = law.in_units(law.scale)
         limits = _limits(of_scale, level, loads)
         worth = float(law.scale) * _noise(of_scale, loads)[0]
         sums = [number / worth for number in _power_sums(noisy, grid)]
@@ -203,13 +201,16 @@ def _noise(law: Law, loads: Loads) -> tuple[float, Doubles]:
     of_a = (of_b + 2 * of_n - loads(1.0, 0.0)) / 2
     every = np.array([of_n, of_a, of_b])
     own, count = every[:, :-1], every[:, -1:]
-    parts = (*(own * float(scale) for scale in law.scales), *(count * float(scale) for scale in law.count_scales))
-    coefficients = np.hstack(parts)
-    sums = max(law.sums, coefficients.shape[1])
-    drawn = fixed_draws(law.mechanism, [Fraction(2**20)] * sums, _DRAWS, stream=0)[: coefficients.shape[1]]
-    squares = max(float(c @ c) for c in (coefficients[0], coefficients[1], coefficients[0] - coefficients[1]))
-    worth = math.sqrt(law.mechanism.variance(law.sums) * squares)
-    return worth, coefficients @ (np.array(drawn) / 2.0**20) / worth
+    noise, variances = np.zeros((3, _DRAWS)), np.zeros(3)
+    for number, block in enumerate(law.blocks):
+        coefficients = np.hstack((own * float(block.scale), *(count * float(scale) for scale in block.count_scales)))
+        sums = max(block.sums, coefficients.shape[1])
+        drawn = fixed_draws(law.mechanism, [Fraction(2**20)] * sums, _DRAWS, stream=number)[: coefficients.shape[1]]
+        noise += coefficients @ (np.array(drawn) / 2.0**20)
+        rows, values = coefficients[:2]
+        variances += [law.mechanism.variance(block.sums) * float(c @ c) for c in (rows, values, rows - values)]
+    worth = math.sqrt(max(variances))
+    return worth, noise / worth
 
 
 def _limits(law: Law, level: float, loads: Loads) -> Doubles:

@@ -41,6 +41,7 @@ class Mechanism:
     fits        (largest scale, number of parts): whether the noise fits an int64 but for a probability below 2^-56
     variance    of one sum's noise at scale 1, for a number of sums in a block
     half_width  (coefficients, number of sums in the block, level) of Σ coefficient·noise at scale 1
+    half_width_of_sum  (the coefficients and the number of sums of each of several blocks, level) of all together
     """
 
     name: str
@@ -51,6 +52,7 @@ class Mechanism:
     fits: Callable[[Fraction, int], bool]
     variance: Callable[[int], float]
     half_width: Callable[[Sequence[float], int, Fraction | float], float]
+    half_width_of_sum: Callable[[Sequence[tuple[Sequence[float], int]], Fraction | float], float]
 
 
 @cache

@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpsql.privacy.interval import cube_half_width
+from dpsql.privacy.interval import cube_half_width, cubes_half_width
 from dpsql.privacy.mechanisms import Mechanism
 from dpsql.privacy.mechanisms.laplace import LN_2_64, DiscreteLaplace, discrete_laplace
 from dpsql.privacy.sensitivity import largest_bound
@@ -146,4 +146,5 @@ MECHANISM = Mechanism(
     fits=fits_cube,
     variance=lambda parts: (parts + 1) * (parts + 2) / 3,
     half_width=cube_half_width,
+    half_width_of_sum=cubes_half_width,
 )

@@ -313,4 +313,5 @@ MECHANISM = Mechanism(
     fits=lambda scale, parts: fits_int64(scale),
     variance=lambda parts: 2.0,
     half_width=lambda coefficients, parts, level: laplace_sum_half_width(coefficients, level),
+    half_width_of_sum=lambda blocks, level: laplace_sum_half_width([c for own, _ in blocks for c in own], level),
 )
