@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 
 from dpsql.aggregates.aggregate import COUNTING_NULLS, Basis
 from dpsql.aggregates.count import PARTS_WAY
+from dpsql.layouts import is_whole
 from dpsql.plan import BasisPlan, NumberPlan, Plan, ReleasePlan, alternative
 from dpsql.policy import MechanismChoice, Unit
 from dpsql.privacy.loss import PrivacyLoss
@@ -249,11 +250,11 @@ def _counted_by(number: NumberPlan, plan: ReleasePlan) -> str | None:
     """
     if number.call.aggregate != "count" or number.call.measure.argument is not None:
         return None
+    names = {call.measure.identity[0]: str(call.text) for call in reversed(plan.query.calls)}
     for index in _added(number):
-        basis = plan.bases[index]
-        if basis.measure.argument is not None and basis.basis not in COUNTING_NULLS:
-            argument = basis.measure.identity[0]
-            return next(str(c.text) for c in plan.query.calls if c.measure.identity[0] == argument)
+        basis, measure = plan.bases[index].basis, plan.bases[index].measure
+        if measure.argument is not None and is_whole(measure) and basis not in COUNTING_NULLS:
+            return names[measure.identity[0]]
     return None
 
 

@@ -838,6 +838,18 @@ def test_explain_names_the_mechanism_and_what_the_other_would_do(plain: Bench, a
     assert re.search(r"DISTINCT.*\n +instead with cube noise for other numbers, epsilon 0.0\d+ for this one: ±", text)
 
 
+def test_explain_says_of_which_column_values_are_counted_for_rows(plain: Bench, auto: Bench) -> None:
+    """Where they are all rows by the policy alone; not where the count of a cube is of rows that meet a condition."""
+    assert [number["counted_by"] for number in facts(plain, "COUNT(*), AVG(age)")] == ["AVG(age)", None]
+    text = plain.session.explain("SELECT COUNT(*), AVG(age) FROM t", epsilon=1, analyst="anyone")
+    assert "counts the rows with a value, as AVG(age) does: all of them, by the policy" in text
+    overlapping = ", ".join(f"COUNT(*) FILTER (WHERE age > {age})" for age in (5, 10, 15))
+    for asked in (plain, auto):
+        found = facts(asked, f"{overlapping}, COUNT(CASE WHEN age > 5 THEN TRUE END)")
+        assert [number["counted_by"] for number in found] == [None] * 4
+    assert {basis.basis.value for basis in planned(auto, overlapping).bases} == {"total", "valued"}
+
+
 @pytest.mark.parametrize(
     ("numbers", "told"),
     [

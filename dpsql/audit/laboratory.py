@@ -89,9 +89,11 @@ class Laboratory:
             raise Violated(f"the accepted statement failed on some rows: {error.message}") from None
 
     def compiled(self, sql: str, epsilon: object = None) -> Compiled | Error:
-        """The compiled statement, or why it is refused. Raises Violated where compiling fails otherwise."""
+        """The compiled statement, or why it is refused. Raises Violated where compiling or explaining fails otherwise."""
         try:
-            return self.session.plan(sql, epsilon=epsilon)
+            compiled = self.session.plan(sql, epsilon=epsilon)
+            self.session.explain(sql, epsilon=epsilon, analyst=ANALYST)
+            return compiled
         except Error as refusal:
             if not isinstance(refusal, InternalError):
                 return refusal

@@ -50,8 +50,20 @@ KEYS: Mapping[Kind, tuple[str, ...]] = {
         "DATE_TRUNC('minute', CASE WHEN {c} < TIMESTAMP '2020-01-01 02:00:00' THEN {c} END)", *_PARTS, *_UNITS_OF_TIME,
     ),
 }  # fmt: skip
-"""Group keys over a column {c} that has bounds or keys, by its kind. {step} is a fifth of how wide its bounds are."""
+"""Group keys over a column {c} that has bounds or keys, by its kind: see `_about`."""
 _KINDS_OF_KEYS = tuple(kind for kind, templates in KEYS.items() for _ in range(len(templates) // 5))
+_FILTERS: Mapping[Kind, tuple[tuple[str, ...], ...]] = {
+    Kind.BOOLEAN: (("{c}", "NOT {c}", "{c} IS NULL"), ("{c} = TRUE", "{c} IS DISTINCT FROM TRUE")),
+    Kind.INTEGER: (
+        ("{c} < {middle}", "{c} >= {middle}", "{c} IS NULL"), ("{c} = 1", "{c} IN (2, {step} + 3)", "{c} NOT IN (1, 2)"),
+        ("{c} > 1", "{c} > {step} + 1", "{c} > {middle}"), ("{c} % 2 = 0", "{c} % 2 = 1"),
+    ),
+    Kind.DOUBLE: (("{c} < {middle}", "{c} >= {middle}"), ("{c} > 0", "{c} > {middle}")),
+    Kind.DECIMAL: (("{c} BETWEEN 0 AND {middle}", "{c} > {middle}", "{c} < 0"), ("{c} > 0", "{c} > {middle}")),
+    Kind.TEXT: (("{c} = 'A'", "{c} = 'b'", "{c} IS NULL"), ("{c} = 'A'", "{c} <> 'b'")),
+    Kind.DATE: (("{c} < DATE '2020-01-15'", "{c} >= DATE '2020-01-15'"), ("YEAR({c}) = 2019", "YEAR({c}) = 2020")),
+}  # fmt: skip
+"""Conditions on one column, of which the first families' are disjoint, and others' overlap."""
 _CLIPS = (
     "LEAST(GREATEST({}, -5), 20)", "LEAST(GREATEST({}, 100), 110)", "GREATEST(LEAST({}, 1e4), -50)",
     "CLIP({}, -2.5, 60)", "{}",
@@ -159,7 +171,9 @@ class Statements:
         depth = relations.pick((0, 0, 1, 1, 2, 3))
         rows = relations.scope(depth, read if table is not None or depth == 0 else None)
         keys = self._keys(relations, rows)
-        calls = tuple(self._call(relations, rows) for _ in range(relations.pick((1, 2, 3, 4))))
+        filters = self._filters(relations, rows) if not self.plain and relations.chance(0.15) else ()
+        number = relations.pick((2, 3, 4) if filters else (1, 2, 3, 4))
+        calls = tuple(self._call(relations, rows, filters) for _ in range(number))
         where = relations.where(rows, 2)
         tail = "" if self.plain else relations.pick(_TAILS)
         grouping = relations.pick(("expressions", "aliases", "ordinals", "all"))
@@ -206,21 +220,25 @@ class Statements:
     def _key(self, relations: Relations, rows: Scope, column: str, use: Use) -> str:
         templates = KEYS[use.kind]
         template = templates[0] if use.few and relations.chance(0.4) else relations.pick(templates)
-        declared = use.column
-        low, high = (declared and declared.bounds) or (Fraction(0), Fraction(10))
-        step, middle = "2", "5"
-        if isinstance(low, Fraction) and isinstance(high, Fraction):
-            step = str(max(1, int((high - low) / 5)))
-            middle = str(int((high + low) / 2))
-        text = template.replace("{c}", column).replace("{step}", step).replace("{middle}", middle)
-        return relations.expressions(rows).fill(text, 1)
+        return relations.expressions(rows).fill(_about(template, column, use), 1)
 
     # ------------------------------------------------------------------------------------------ aggregates
 
-    def _call(self, relations: Relations, rows: Scope) -> Aggregate:
+    def _filters(self, relations: Relations, rows: Scope) -> tuple[str, ...]:
+        """Conditions that calls are counted under together; none where no column is of a kind that has them."""
+        found = [(column, use) for column, use in rows.columns.items() if use.kind in _FILTERS]
+        if not found:
+            return ()
+        column, use = relations.pick(found)
+        return tuple(_about(each, column, use) for each in relations.pick(_FILTERS[use.kind]))
+
+    def _call(self, relations: Relations, rows: Scope, filters: tuple[str, ...]) -> Aggregate:
+        """A call; where there are `filters`, mostly under one of these."""
         name, how = relations.pick(_PLAIN_CALLS if self.plain else _CALLS)
         argument = self._argument(relations, rows, name, distinct=how == "DISTINCT")
         condition = relations.condition(rows, 0) if how == "FILTER" else None
+        if filters and relations.chance(0.8):
+            condition = relations.pick(filters)
         if name in _FRACTIONS:
             return Aggregate(name, f"{argument}{_FRACTIONS[name]}", condition)
         return Aggregate(name, argument, condition, how == "DISTINCT" and bool(argument))
@@ -268,3 +286,13 @@ class Statements:
         """A column with bounds as it stands, where there is one."""
         found = [c for c in rows.kinds(*NUMBERS) if (u := rows.columns[c].column) is not None and u.bounds is not None]
         return relations.pick(found or rows.kinds(*NUMBERS) or ["1"])
+
+
+def _about(template: str, column: str, use: Use) -> str:
+    """A template with a column {c} filled in: {step} is a fifth of how wide its bounds are, {middle} lies in them."""
+    low, high = (use.column and use.column.bounds) or (Fraction(0), Fraction(10))
+    step, middle = "2", "5"
+    if isinstance(low, Fraction) and isinstance(high, Fraction):
+        step = str(max(1, int((high - low) / 5)))
+        middle = str(int((high + low) / 2))
+    return template.replace("{c}", column).replace("{step}", step).replace("{middle}", middle)
