@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -29,26 +29,38 @@ from dpsql.expressions.narrowing import unparenthesised
 MAX_NODES = 500
 """Of a condition: of larger ones nothing is certain."""
 
-_Truth = bool | None
-_ANY: frozenset[_Truth] = frozenset((True, False, None))
-_Literal = Fraction | str
-_Compare = Callable[[int | None, list[int]], _Truth]
+_Literal = int | Fraction | str
 _NUMBER = re.compile(r"[0-9]{1,15}|(?=.{3,16}$)[0-9]+\.[0-9]+")
 """Such as all types have exactly, or to the nearest."""
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(_DATE.pattern + r" [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?")
-_COMPARISONS: dict[type[exp.Expr], _Compare] = {
-    exp.EQ: lambda x, others: None if x is None else x in others,
-    exp.In: lambda x, others: None if x is None else x in others,
-    exp.NEQ: lambda x, others: None if x is None else x not in others,
-    exp.NullSafeEQ: lambda x, others: x in others,
-    exp.NullSafeNEQ: lambda x, others: x not in others,
-    exp.LT: lambda x, others: None if x is None else x < others[0],
-    exp.LTE: lambda x, others: None if x is None else x <= others[0],
-    exp.GT: lambda x, others: None if x is None else x > others[0],
-    exp.GTE: lambda x, others: None if x is None else x >= others[0],
-    exp.Between: lambda x, others: None if x is None else others[0] <= x <= others[1],
+
+
+def _at(places: Iterable[int]) -> int:
+    cases = 0
+    for place in places:
+        cases |= 1 << place
+    return cases
+
+
+def _below(place: int) -> int:
+    return (1 << place) - 1
+
+
+_COMPARISONS: dict[type[exp.Expr], Callable[[list[int]], int]] = {
+    exp.EQ: _at,
+    exp.In: _at,
+    exp.NEQ: lambda places: ~_at(places),
+    exp.NullSafeEQ: _at,
+    exp.NullSafeNEQ: lambda places: ~_at(places),
+    exp.LT: lambda places: _below(places[0]),
+    exp.LTE: lambda places: _below(places[0] + 1),
+    exp.GT: lambda places: ~_below(places[0] + 1),
+    exp.GTE: lambda places: ~_below(places[0]),
+    exp.Between: lambda places: _below(places[1] + 1) & ~_below(places[0]),
 }
+"""In which cases of its value, as bits, a comparison with the literals in these places is TRUE."""
+_NULL_SAFE = (exp.NullSafeEQ, exp.NullSafeNEQ)
 _ORDERED = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _MIRROR: dict[type[exp.Expr], type[exp.Expr]] = {exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE}
 
@@ -66,14 +78,45 @@ class _Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class _Cases:
+    """All cases of a subject, as the bits of a number: the lowest is for NULL.
+
+    Of a condition there are two more, for FALSE and TRUE; of a value one for what lies below its least literal, and for
+    each literal, in their order, one for it and one for what lies between it and the next. `places` are the literals'.
+    """
+
+    all: int
+    places: Mapping[_Literal, int]
+
+    @property
+    def known(self) -> int:
+        """Those in which it isn't NULL."""
+        return self.all & ~_NULL
+
+
+_NULL, _FALSE, _TRUE = 1, 2, 4
+_OF_CONDITION = _Cases(_NULL | _FALSE | _TRUE, {})
+
+
+@dataclass(frozen=True, slots=True)
+class _Truths:
+    """In which cases a condition may be TRUE, FALSE, NULL."""
+
+    true: int
+    false: int
+    null: int
+
+    def negated(self) -> _Truths:
+        return _Truths(self.false, self.true, self.null)
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """A condition as far as it is understood.
 
     text      its SQL, "" of one that is only part of another's meaning
     operator  how it follows from its parts; "" where it doesn't
-    value     what it compares with literals, if it does
-    compare   (place of the value, None for NULL; those of the literals) to its truth. The places of the literals are
-              1, 3, 5, … in their order, what lies between them has even ones
+    value     what it compares with literals, if it does, and how
     null      where it asks whether a value is NULL: the text that says when that one is
     """
 
@@ -82,7 +125,7 @@ class Condition:
     parts: tuple[Condition, ...] = ()
     value: _Subject | None = None
     literals: tuple[_Literal, ...] = ()
-    compare: _Compare | None = None
+    compare: type[exp.Expr] | None = None
     null: str = ""
 
     def walk(self) -> Iterable[Condition]:
@@ -96,27 +139,46 @@ class Condition:
         yield from (_Subject(node.text, "BOOLEAN", node.text) for node in nodes if node.text)
         yield from (node.value for node in nodes if node.value is not None)
 
-    def truths(self, subject: _Subject, place: int | None, places: dict[_Literal, int]) -> frozenset[_Truth]:
-        """What it may be where the subject is in some place: a condition in 1 where it is TRUE, in 0 where FALSE."""
+    @property
+    def size(self) -> int:
+        """What it takes to compare it with others: with two of the same size in steps at most twice this."""
+        nodes = list(self.walk())
+        return len(set(self.subjects())) * len(nodes) + sum(len(node.literals) for node in nodes)
+
+    def truths(self, subject: _Subject, cases: _Cases) -> _Truths:
+        """What it may be in each case of the subject."""
         if self.value == subject and self.compare is not None:
-            return frozenset((self.compare(place, [places[literal] for literal in self.literals]),))
+            known = cases.all if self.compare in _NULL_SAFE else cases.known
+            true = known & _COMPARISONS[self.compare]([cases.places[literal] for literal in self.literals])
+            return _Truths(true, known & ~true, cases.all & ~known)
         if self.text == subject.text and subject.type == "BOOLEAN":
-            return frozenset((None if place is None else place > 0,))
+            return _Truths(_TRUE, _FALSE, _NULL)
         if self.null and self.null == subject.null:
-            return frozenset((place is None,))
-        of_parts = [part.truths(subject, place, places) for part in self.parts]
+            return _Truths(_NULL, cases.known, 0)
+        of_parts = [part.truths(subject, cases) for part in self.parts]
         match self.operator:
             case "and":
-                return _all(of_parts)
+                return _all(of_parts, cases)
             case "or":
-                return _negated(_all([_negated(truths) for truths in of_parts]))
+                return _all([truths.negated() for truths in of_parts], cases).negated()
             case "not":
-                return _negated(of_parts[0])
+                return of_parts[0].negated()
             case "is true":
-                return frozenset(truth is True for truth in of_parts[0])
+                return _Truths(of_parts[0].true, of_parts[0].false | of_parts[0].null, 0)
             case "is null":
-                return frozenset(truth is None for truth in of_parts[0])
-        return _ANY
+                return _Truths(of_parts[0].null, of_parts[0].true | of_parts[0].false, 0)
+        return _Truths(cases.all, cases.all, cases.all)
+
+
+def _all(several: list[_Truths], cases: _Cases) -> _Truths:
+    """What AND may be: FALSE where one is, else NULL where one is."""
+    true, false, null, not_false = cases.all, 0, 0, cases.all
+    for truths in several:
+        true &= truths.true
+        false |= truths.false
+        null |= truths.null
+        not_false &= truths.true | truths.null
+    return _Truths(true, false, null & not_false)
 
 
 def understood(condition: exp.Expr | None) -> Condition | None:
@@ -138,32 +200,18 @@ def disjoint(one: Condition | None, other: Condition | None) -> bool:
     )
 
 
-def _negated(truths: frozenset[_Truth]) -> frozenset[_Truth]:
-    return frozenset(None if truth is None else not truth for truth in truths)
-
-
-def _all(several: list[frozenset[_Truth]]) -> frozenset[_Truth]:
-    """What AND may be: FALSE where one is, else NULL where one is."""
-    found: frozenset[_Truth] = frozenset((True,))
-    for truths in several:
-        found = frozenset(False if False in (x, y) else None if None in (x, y) else True for x in found for y in truths)
-    return found
-
-
 def _apart_over(subject: _Subject, one: Condition, other: Condition) -> bool:
-    if subject.type == "BOOLEAN":
-        literals: list[_Literal] = []
-        cases: list[int | None] = [None, 0, 1]
-    else:
-        of_both = [node.literals for tree in (one, other) for node in tree.walk() if node.value == subject]
-        literals = sorted({literal for each in of_both for literal in each}, key=lambda x: (isinstance(x, str), x))
-        cases = [None, *range(2 * len(literals) + 1)]
-        if not _told_apart(subject, literals):
-            return False
-    places = {literal: 2 * i + 1 for i, literal in enumerate(literals)}
-    return not any(
-        True in one.truths(subject, case, places) and True in other.truths(subject, case, places) for case in cases
-    )
+    cases = _OF_CONDITION if subject.type == "BOOLEAN" else _of_value(subject, (one, other))
+    return cases is not None and not one.truths(subject, cases).true & other.truths(subject, cases).true
+
+
+def _of_value(subject: _Subject, conditions: Iterable[Condition]) -> _Cases | None:
+    """The cases of a value by all literals that it is compared with; None where these can't be told apart."""
+    of_all = [node.literals for condition in conditions for node in condition.walk() if node.value == subject]
+    literals = sorted({literal for each in of_all for literal in each}, key=lambda x: (isinstance(x, str), x))
+    if not _told_apart(subject, literals):
+        return None
+    return _Cases(_below(2 * len(literals) + 2), {literal: 2 * i + 2 for i, literal in enumerate(literals)})
 
 
 def _told_apart(subject: _Subject, literals: list[_Literal]) -> bool:
@@ -227,8 +275,8 @@ def _comparison(node: exp.Expr, text: str) -> Condition:
         return Condition(text)
     (of_all,) = types
     subject = _Subject(unparenthesised(value).sql("duckdb"), of_all, _null(value))
-    of_type = tuple(each[1] for each in found if each)
-    return Condition(text, value=subject, literals=of_type, compare=_COMPARISONS[operator])
+    of_type = tuple(_plain(each[1]) for each in found if each)
+    return Condition(text, value=subject, literals=of_type, compare=operator)
 
 
 def _null(node: exp.Expr) -> str:
@@ -263,6 +311,11 @@ def _constant(node: exp.Expr) -> bool:
     while isinstance(node, (exp.Paren, exp.Neg)) or type(node) is exp.Cast:
         node = node.this
     return isinstance(node, exp.Literal)
+
+
+def _plain(literal: _Literal) -> _Literal:
+    """The same value; whole numbers are integers, whose hashes take no time."""
+    return literal.numerator if isinstance(literal, Fraction) and literal.denominator == 1 else literal
 
 
 def _literal(node: exp.Expr) -> tuple[str, _Literal] | None:

@@ -250,11 +250,11 @@ def _counted_by(number: NumberPlan, plan: ReleasePlan) -> str | None:
     """
     if number.call.aggregate != "count" or number.call.measure.argument is not None:
         return None
-    names = {call.measure.identity[0]: str(call.text) for call in reversed(plan.query.calls)}
+    texts = {call.measure.identity[0]: call.text for call in reversed(plan.query.calls)}
     for index in _added(number):
         basis, measure = plan.bases[index].basis, plan.bases[index].measure
         if measure.argument is not None and is_whole(measure) and basis not in COUNTING_NULLS:
-            return names[measure.identity[0]]
+            return str(texts[measure.identity[0]])
     return None
 
 

@@ -20,7 +20,7 @@ from dpsql import aggregates
 from dpsql.aggregates.aggregate import COUNTING_NULLS, INDEXED, NO_GRID, Basis, Choice, Grid, Way
 from dpsql.aggregates.choice import way as choice_way
 from dpsql.aggregates.count import PARTS_WAY, PRESENT_WAYS, ROW_WAY, ROWS_FROM_NULLABLE, TOTAL_WAY, VALUED_WAYS
-from dpsql.disjoint import Condition, disjoint, understood
+from dpsql.disjoint import disjoint, understood
 from dpsql.expressions import Typed
 from dpsql.expressions.literals import BOOLEAN, case_when, paren
 from dpsql.grids import natural_grid
@@ -316,18 +316,19 @@ def _ways(name: str, measure: Measure) -> tuple[Way, ...]:
 def _with_laplace(query: ReleaseQuery) -> Layout:
     """Each basis a block of its own. Found by improving one measure at a time from two starting points."""
     measures = {c.measure.identity: c.measure for c in query.calls if c.measure.argument is not None}
+    of_rows = {c.measure.identity[1]: Measure(None, c.measure.filter) for c in query.calls}
     ways = {(c.aggregate, c.measure.identity): _ways(c.aggregate, c.measure) for c in query.calls}
     modes = {identity: list(_modes(measure, ways)) for identity, measure in measures.items()}
     best: Layout | None = None
     for start in (0, -1):
         chosen = {identity: options[start] for identity, options in modes.items()}
-        current = _assign(query, measures, ways, chosen)
+        current = _assign(query, measures, ways, chosen, of_rows)
         improved = len(measures) <= MAX_SEARCHED
         while improved:
             improved = False
             for identity, options in modes.items():
                 for option in options:
-                    candidate = _assign(query, measures, ways, {**chosen, identity: option})
+                    candidate = _assign(query, measures, ways, {**chosen, identity: option}, of_rows)
                     if candidate.cost < current.cost * (1 - 1e-9):
                         chosen[identity], current, improved = option, candidate, True
         if best is None or current.cost < best.cost * (1 - 1e-9):
@@ -380,13 +381,14 @@ def _assign(
     measures: dict[tuple[str, str], Measure],
     ways: _Ways,
     modes: dict[tuple[str, str], _Mode],
+    of_rows: dict[str, Measure],
 ) -> Layout:
     bases = [(basis, measures[identity]) for identity, mode in modes.items() for basis in mode]
 
     def rows(measure: Measure) -> Source:
         """The best count of the rows that pass a measure's filter: of those that are there, else one of its own."""
         if not (options := list(_counts(measure, bases))):
-            bases.append((Basis.ROWS, Measure(None, measure.filter)))
+            bases.append((Basis.ROWS, of_rows[measure.identity[1]]))
             options = [Source(len(bases) - 1, ROW_WAY)]
         return min(options, key=lambda source: source.way.variance)
 
@@ -432,6 +434,12 @@ MAX_COUNTED = 4
 """Partitions of whose parts a count of all rows is tried: for each, all other numbers are laid out again."""
 MAX_FILTERS = 64
 """Beyond so many it isn't searched for those that are disjoint: each is compared with all others."""
+MAX_COMPARED = 300_000
+"""Nor where that takes more steps, of which a second has about two million."""
+
+
+_Part = tuple[Sequence[int], exp.Expr]
+"""A part of the rows: the calls of numbers that are of it alone, by index, and its condition."""
 
 
 def _partitioned(query: ReleaseQuery, family: Family) -> Iterator[Layout]:
@@ -449,14 +457,15 @@ def _partitioned(query: ReleaseQuery, family: Family) -> Iterator[Layout]:
         return
     groups = _apart(query, of_filter.values())
     counts = [i for i in everyone if _counts_everyone(query.calls[i])]
-    added = [each for each in (counts, everyone) if each]
-    tried = itertools.product(
-        range(min(len(groups), MAX_COUNTED)), added if len(counts) < len(everyone) else added[:1],
-        dict.fromkeys(("laplace", family)),
-    )  # fmt: skip
-    for counted, of_all, noise in ((None, (), family), *tried):
+    added = [each for each in (counts, everyone) if each][: 2 if len(counts) < len(everyone) else 1]
+    tried: list[tuple[int | None, Sequence[_Part], Sequence[int], Family]] = [(None, (), (), family)]
+    for number, parts in enumerate(groups[:MAX_COUNTED] if everyone else ()):
+        if (all_parts := _with_rest(query, parts)) is not None:
+            noises = dict.fromkeys(("laplace", family))
+            tried += [(number, all_parts, of_all, noise) for of_all in added for noise in noises]
+    for counted, all_parts, of_all, noise in tried:
         partitions = [
-            _partition(query, parts, *((of_all, noise) if number == counted else ((), family)))
+            _partition(query, all_parts, of_all, noise) if number == counted else _partition(query, parts, (), family)
             for number, parts in enumerate(groups)
             if len(parts) > 1 or number == counted
         ]
@@ -490,38 +499,43 @@ def _counts_everyone(call: Call) -> bool:
     return call.aggregate == "count" and call.measure.filter is None and is_whole(call.measure)
 
 
-def _apart(query: ReleaseQuery, of_filter: Iterable[list[int]]) -> list[list[list[int]]]:
+def _apart(query: ReleaseQuery, of_filter: Iterable[list[int]]) -> list[list[_Part]]:
     """The calls of each filter, in groups of filters that are disjoint, as large as they come."""
-    groups: list[list[tuple[list[int], Condition | None]]] = []
-    for calls in of_filter:
-        condition = understood(query.calls[calls[0]].measure.filter)
-        fitting = (group for group in groups if all(disjoint(condition, known) for _, known in group))
+    parts = [(calls, where) for calls in of_filter if (where := query.calls[calls[0]].measure.filter) is not None]
+    known = [understood(where) for _, where in parts]
+    if len(known) * sum(condition.size for condition in known if condition is not None) > MAX_COMPARED:
+        known = [None] * len(known)
+    groups: list[list[int]] = []
+    for index, condition in enumerate(known):
+        fitting = (group for group in groups if all(disjoint(condition, known[other]) for other in group))
         if (group := next(fitting, None)) is None:
             groups.append(group := [])
-        group.append((calls, condition))
-    return [[calls for calls, _ in group] for group in groups]
+        group.append(index)
+    return [[parts[index] for index in group] for group in groups]
+
+
+def _with_rest(query: ReleaseQuery, parts: Sequence[_Part]) -> Sequence[_Part] | None:
+    """The parts and one for the rest, if there may be one; None where that isn't known to be apart from them."""
+    conditions = [condition for _, condition in parts]
+    if _leave_none(query, conditions):
+        return parts
+    rest = _rest(conditions)
+    of_rest = understood(rest)
+    return [*parts, ((), rest)] if all(disjoint(of_rest, understood(each)) for each in conditions) else None
 
 
 def _partition(
-    query: ReleaseQuery, parts: Sequence[list[int]], everyone: Sequence[int], family: Family
+    query: ReleaseQuery, parts: Sequence[_Part], everyone: Sequence[int], family: Family
 ) -> tuple[list[int], Layout] | None:
     """The calls, by index, whose numbers come from a partition of the rows, and its layout.
 
-    With those that are of `everyone` there is a part for the rest, if there may be one; None where that isn't known to
-    be apart, or where one of them would be made of too many noisy sums, or of such as can't be added.
+    With those that are of `everyone` the parts are of all rows; None where one of these would be made of too many noisy
+    sums, or of such as can't be added.
     """
-    conditions = [condition for calls in parts if (condition := query.calls[calls[0]].measure.filter) is not None]
-    own: list[Sequence[int]] = [*parts]
-    if everyone and not _leave_none(query, conditions):
-        rest = _rest(conditions)
-        of_rest = understood(rest)
-        if not all(disjoint(of_rest, understood(condition)) for condition in conditions):
-            return None
-        conditions, own = [*conditions, rest], [*own, ()]
     blocks: list[Block] = []
     sources: dict[int, Source] = {}
     of_parts: dict[int, list[Source]] = {index: [] for index in everyone}
-    for number, (calls, condition) in enumerate(zip(own, conditions, strict=True)):
+    for number, (calls, condition) in enumerate(parts):
         asked = _picked(query, [*calls, *everyone])
         of_part = (*asked.calls[: len(calls)], *(_in_part(query.calls[i], condition) for i in everyone))
         layout = _sharing(replace(asked, calls=of_part), family)

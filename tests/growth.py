@@ -1,8 +1,9 @@
 """Families of statements that get longer and longer, and what the work on each is: counted in calls, never in seconds.
 
-A family is a text of any length, made from a number. What its statements cost to compile is counted by cProfile: calls
-of Python functions and of those in C, which is the same number in every run. DuckDB, in which the outer query is bound,
-is one call however long it takes: for that there is a limit of CPU time alone.
+A family is a text of any length, made from a number. What its statements cost to compile and to explain, which is free
+for an analyst, is counted by cProfile: calls of Python functions and of those in C, which is the same number in every
+run. DuckDB, in which the outer query is bound, is one call however long it takes: for that there is a limit of CPU time
+alone.
 
 `python -m tests.growth` prints the counts of all families, or of those named.
 """
@@ -56,6 +57,12 @@ def _chain(first: str, step: str, last: str) -> Family:
     return made
 
 
+def _filters(number: int, condition: Callable[[int, int], str]) -> str:
+    """Counts under FILTERs, as many as each is long: the condition is made from the number of one, and that length."""
+    size = round(number**0.5)
+    return f"SELECT {', '.join(f'COUNT(*) FILTER (WHERE {condition(i, size)})' for i in range(size))} FROM t"
+
+
 FAMILIES: Mapping[str, Family] = {
     "IN list": _where(lambda n: f"n IN ({_listed('#', n)})"),
     "NOT IN list": _where(lambda n: f"n NOT IN ({_listed('#', n)})"),
@@ -84,6 +91,10 @@ FAMILIES: Mapping[str, Family] = {
     "aggregates": lambda n: f"SELECT {_listed('SUM(n + #)', n)} FROM t",
     "one aggregate again": lambda n: f"SELECT {_listed('SUM(n)', n)} FROM t",
     "aggregates with FILTER": lambda n: f"SELECT {_listed('COUNT(*) FILTER (WHERE n = #)', n)} FROM t",
+    "FILTERs of IN lists": lambda n: _filters(n, lambda i, m: f"n IN ({_listed(f'#{i}', m)})"),
+    "FILTERs of texts": lambda n: _filters(n, lambda i, m: f"note IN ({_listed(f'{chr(39)}v#w{i}{chr(39)}', m)})"),
+    "FILTERs of ORs": lambda n: _filters(n, lambda i, m: f"{_listed('n > #', m, ' OR ')} OR n < {i}"),
+    "FILTERs of ANDs": lambda n: _filters(n, lambda i, m: f"{_listed('n + # <> m', m, ' AND ')} AND n = {i}"),
     "aggregates in one number": lambda n: f"SELECT {_listed('SUM(n + #)', n, ' + ')} FROM t",
     "means and variances": lambda n: f"SELECT {_listed('AVG(n + #), VARIANCE(n + #)', n)} FROM t",
     "intervals": lambda n: f"SELECT COUNT(*) AS c, {_listed('DP_INTERVAL_LOW(c, 0.5#)', n)} FROM t",
@@ -249,7 +260,7 @@ def work(where: Bench, sql: str, *, counted: bool = True) -> Work:
     if counted:
         profile.enable()
     try:
-        where.session.plan(sql, epsilon=1)
+        where.session.explain(sql, epsilon=1, analyst="anyone")
     except InternalError:
         raise
     except Error as error:

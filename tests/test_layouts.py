@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from sqlglot import exp
 
-from dpsql import plan
+from dpsql import layouts, plan
 from dpsql.audit.replay import RecordingNoise, Violated, compare, realised_loss, record
 from dpsql.columns import released
 from dpsql.disjoint import disjoint, understood
@@ -680,6 +680,18 @@ def test_conditions_are_disjoint_where_that_is_certain(plain: Bench) -> None:
     both = ", ".join(f"COUNT(*) FILTER (WHERE ({a}) AND ({b}))" for a, b in apart)
     assert set(plain.engine.plain(f"SELECT {both} FROM t")[0]) == {0}
     assert not disjoint(None, filters["yes"])
+
+
+def test_conditions_that_take_too_long_to_compare_are_no_parts(plain: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it takes is known before any are compared."""
+    numbers = ", ".join(f"COUNT_IF(age IN ({3 * age}, {3 * age + 1}))" for age in range(10))
+    calls = planned(plain, numbers).query.calls
+    conditions = [understood(call.measure.filter) for call in calls]
+    assert [each and each.size for each in conditions] == [4] * 10  # one node, of two subjects, and two literals
+    for most, parts in ((10 * 40 - 1, 1), (10 * 40, 10)):
+        monkeypatch.setattr(layouts, "MAX_COMPARED", most)
+        release = planned(plain, numbers, Fraction(1, most))
+        assert len({basis.part for basis in release.bases}) == parts
 
 
 # ---------------------------------------------------------------------------------------------- the error, by law

@@ -89,7 +89,7 @@ class Laboratory:
             raise Violated(f"the accepted statement failed on some rows: {error.message}") from None
 
     def compiled(self, sql: str, epsilon: object = None) -> Compiled | Error:
-        """The compiled statement, or why it is refused. Raises Violated where compiling or explaining fails otherwise."""
+        """The compiled statement, or why it is refused. Raises Violated where compiling or EXPLAIN fails otherwise."""
         try:
             compiled = self.session.plan(sql, epsilon=epsilon)
             self.session.explain(sql, epsilon=epsilon, analyst=ANALYST)

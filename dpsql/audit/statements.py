@@ -55,7 +55,7 @@ _KINDS_OF_KEYS = tuple(kind for kind, templates in KEYS.items() for _ in range(l
 _FILTERS: Mapping[Kind, tuple[tuple[str, ...], ...]] = {
     Kind.BOOLEAN: (("{c}", "NOT {c}", "{c} IS NULL"), ("{c} = TRUE", "{c} IS DISTINCT FROM TRUE")),
     Kind.INTEGER: (
-        ("{c} < {middle}", "{c} >= {middle}", "{c} IS NULL"), ("{c} = 1", "{c} IN (2, {step} + 3)", "{c} NOT IN (1, 2)"),
+        ("{c} < {middle}", "{c} >= {middle}", "{c} IS NULL"), ("{c} = 1", "{c} IN (2, 3)", "{c} NOT IN (1, 2)"),
         ("{c} > 1", "{c} > {step} + 1", "{c} > {middle}"), ("{c} % 2 = 0", "{c} % 2 = 1"),
     ),
     Kind.DOUBLE: (("{c} < {middle}", "{c} >= {middle}"), ("{c} > 0", "{c} > {middle}")),
