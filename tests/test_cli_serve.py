@@ -20,10 +20,11 @@ from tests.wire.live import certify
 
 def start(path: Path, *options: str) -> tuple[subprocess.Popen[str], int]:
     """A server that listens, and its port."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dpsql", "serve", str(path), "--port", "0", *options],
-        stderr=subprocess.PIPE, encoding="utf-8",
-    )  # fmt: skip
+    return started([sys.executable, "-m", "dpsql", "serve", str(path), "--port", "0", *options])
+
+
+def started(command: list[str]) -> tuple[subprocess.Popen[str], int]:
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8")
     assert process.stderr is not None
     line = process.stderr.readline()
     assert "listening on 127.0.0.1, port " in line, line + process.stderr.read()
@@ -44,6 +45,47 @@ def test_serving_until_told_to_end(tmp_path: Path, told: signal.Signals) -> None
         _, written = process.communicate(timeout=20)
         connection.close()
     assert (process.returncode, written) == (0, "ending: statements under way are answered\n")
+
+
+ENDLESS = """
+import sys, time
+from dpsql.cli import main
+from dpsql.session import Session
+from dpsql.wire import server
+server.CLOSING_SECONDS = 0.2
+compiled = Session.prepare
+def endless(session, sql, *arguments, **options):
+    while "visits" in sql:
+        time.sleep(0.01)
+    return compiled(session, sql, *arguments, **options)
+Session.prepare = endless
+sys.exit(main(["serve", sys.argv[1], "--port", "0"]))
+"""
+"""A server whose statements take for ever, and which lets them have little time to end in."""
+
+
+@pytest.mark.slow
+def test_no_statement_keeps_the_server_from_ending(tmp_path: Path) -> None:
+    """Nor is it charged: it has not been compiled."""
+    path = write(tmp_path)
+    open_session(load(path), create_ledger=True).close()
+    process, port = started([sys.executable, "-c", ENDLESS, str(path)])
+    connection = psycopg.connect(host="127.0.0.1", port=port, user=system_user(), autocommit=True)
+    try:
+        connection.execute("SET statement_timeout = '100ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute("SELECT COUNT(*) FROM visits")
+    finally:
+        process.terminate()
+        _, written = process.communicate(timeout=20)
+        connection.close()
+    assert process.returncode == 0
+    assert written.splitlines()[1:] == ["ending: statements that take longer are left"]
+    session = open_session(load(path))
+    try:
+        assert list(session.ledger.charges()) == [] and session.ledger.failures(system_user()) == 0
+    finally:
+        session.close()
 
 
 @pytest.mark.slow

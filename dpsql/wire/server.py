@@ -9,6 +9,8 @@ import os
 import secrets
 import ssl
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from dpsql.errors import OperationalError, PolicyError
 from dpsql.policy import Server as Settings
@@ -36,10 +38,26 @@ THREADS = min(16, 2 * (os.cpu_count() or 1) + 4)
 all that there are.
 """
 CLOSING_SECONDS = 30.0
-"""What statements under way get when the server is told to end."""
+"""What statements under way get when the server is told to end; and, once all connections are, those that nobody waits
+for any more.
+"""
 _BACKLOG = 1_024
 _LONG_KEY, _SHORT_KEY = 32, 4
 """Bytes that a CancelRequest must name: by protocol 3.2, and before it."""
+
+
+class _Threads(concurrent.futures.ThreadPoolExecutor):
+    """The threads of one analyst; `under_way` are the jobs that haven't ended."""
+
+    def __init__(self) -> None:
+        super().__init__(THREADS, thread_name_prefix="dpsql-wire")
+        self.under_way: set[concurrent.futures.Future[Any]] = set()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+        job = super().submit(fn, *args, **kwargs)
+        self.under_way.add(job)
+        job.add_done_callback(self.under_way.discard)
+        return job
 
 
 class Server:
@@ -64,7 +82,7 @@ class Server:
         users = Users(settings.users, session.ledger.identity.encode()) if settings.users else None
         self._gate = Gate(users, only=system_user(), encrypt=self._context is not None)
         self._catalogue = Catalogue(session)
-        self._pools: dict[str, concurrent.futures.Executor] = {}
+        self._pools: dict[str, _Threads] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._logging_in: dict[asyncio.Timeout, str] = {}
@@ -86,8 +104,11 @@ class Server:
         address = self._server.sockets[0].getsockname()
         return str(address[0]), int(address[1])
 
-    async def stop(self) -> None:
-        """Let nobody in any more, let requests under way end, say goodbye to all. Nothing of any connection is left."""
+    async def stop(self) -> bool:
+        """Let nobody in any more, let requests under way end, say goodbye to all. No connection is left.
+
+        Whether no job is either: a thread can't be ended from outside, and may take longer than one should wait.
+        """
         self._ending = True
         if self._server is not None:
             self._server.close()
@@ -102,8 +123,12 @@ class Server:
             if late:
                 await asyncio.wait(late)
         for pool in self._pools.values():
-            pool.shutdown(wait=True, cancel_futures=True)
-        self._catalogue.close()
+            pool.shutdown(wait=False, cancel_futures=True)
+        under_way = {job for pool in self._pools.values() for job in list(pool.under_way)}
+        _, left = await asyncio.to_thread(concurrent.futures.wait, under_way, CLOSING_SECONDS)
+        if not left:
+            self._catalogue.close()
+        return not left
 
     # ------------------------------------------------------------------------------------------ connections
 
@@ -222,7 +247,7 @@ class Server:
 
     def _threads(self, analyst: str) -> concurrent.futures.Executor:
         if analyst not in self._pools:
-            self._pools[analyst] = concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="dpsql-wire")
+            self._pools[analyst] = _Threads()
         return self._pools[analyst]
 
     def _number(self) -> int:
