@@ -6,7 +6,7 @@ import pytest
 
 from dpsql.parse import MAX_CHARACTERS
 from tests.growth import DIALECTS, FAMILIES, Work, besieged, made, of_length, work
-from tests.harness import NIGHTLY, Bench
+from tests.harness import NIGHTLY, Bench, ForbiddenEngine, ZeroNoise, bench, make_policy
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +63,40 @@ def _grown(shorter: Work, longer: Work) -> str:
     more = longer.calls - shorter.calls
     listed = [f"{shorter.calls[name]} → {longer.calls[name]} {name}" for name, _ in more.most_common(12)]
     return "\n".join([f"{shorter.calls.total()} → {longer.calls.total()} calls; {longer.outcome}", *listed])
+
+
+CENTURIES = """  t:
+    source: t.parquet
+    unit: row
+    columns:
+      day: {type: date, bounds: [1000-01-01, 8999-12-31]}
+      hour: {type: timestamp, bounds: ["2000-01-01 00:00:00", "2010-12-31 23:59:59"]}
+"""
+"""Some 96,000 months, and as many hours."""
+
+
+@pytest.mark.parametrize(
+    ("pattern", "once"),
+    [
+        ("STRFTIME(hour, '#%Y-%m-%d %H') = '#'", "STRFTIME(hour, '%Y-%m-%d %H') = '#'"),
+        ("DATE_TRUNC('month', LEAST(day, DATE '80#-01-01')) < DATE '2000-01-01'",
+         "DATE_TRUNC('month', day) < DATE '20#-01-01'"),
+    ],
+)  # fmt: skip
+def test_long_lists_of_values_are_made_once_and_not_too_often(pattern: str, once: str) -> None:
+    """Each takes a fifth of a second; of more than so many together the statement is refused."""
+    where = bench(make_policy(CENTURIES), {"t": {"day": "DATE", "hour": "TIMESTAMP"}}, ZeroNoise(), ForbiddenEngine)
+
+    def asked(condition: str, number: int) -> Work:
+        conditions = " OR ".join(condition.replace("#", f"{i:02}") for i in range(number))
+        return work(where, f"SELECT COUNT(*) FROM t WHERE {conditions}")
+
+    one, several, many = (asked(pattern, number) for number in (1, 4, 64))
+    assert one.calls.total() > 96_000 and one.outcome == several.outcome == ""
+    assert many.outcome == "the query's expressions are too large"
+    assert many.calls.total() < 13 * one.calls.total()
+    repeated = asked(once, 64)
+    assert repeated.outcome == "" and repeated.calls.total() < 4 * one.calls.total()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS if NIGHTLY else DIALECTS[:1])

@@ -19,8 +19,8 @@ import datetime as dt
 import difflib
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -77,6 +77,8 @@ class Typed:
 
 
 MAX_STEPS = 40_000
+LISTED_IN_A_STEP = 20
+"""Values of an expression, each of which takes about 2 µs to list."""
 MAX_SQL_NODES = 20_000
 
 Handler = Callable[["Compiler", exp.Expr], Typed]
@@ -180,10 +182,19 @@ def quotient_of(node: exp.Expr) -> exp.IntDiv | None:
 class Steps:
     """How many expressions of a statement were compiled so far, each as often as it was: bounds the work on it.
 
-    Each subquery of a chain compiles the filters of those that it reads, so their number alone bounds nothing.
+    Each subquery of a chain compiles the filters of those that it reads, so their number alone bounds nothing. Listing
+    the values of an expression takes steps too, once in a statement.
     """
 
     count: int = 0
+    lists: dict[Hashable, tuple[Literal, ...]] = field(default_factory=dict)
+
+    def listed(self, values: Iterable[Literal], size: int, key: Hashable) -> tuple[Literal, ...]:
+        """The different values of the expression with that key, of which there are about so many."""
+        if key not in self.lists:
+            self.count += size // LISTED_IN_A_STEP
+            self.lists[key] = tuple(dict.fromkeys(values))
+        return self.lists[key]
 
     @property
     def exhausted(self) -> bool:

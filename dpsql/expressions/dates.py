@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from sqlglot import exp
@@ -146,7 +146,8 @@ def _strftime(compiler: Compiler, node: exp.Expr) -> Typed:
     values: tuple[Literal, ...] | None = None
     if last - first < MAX_PERIODS:
         moments = (dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=i * step) for i in range(first, last + 1))
-        values = tuple(dict.fromkeys(moment.strftime(text) for moment in moments))
+        texts = (moment.strftime(text) for moment in moments)
+        values = compiler.steps.listed(texts, last - first, (text, first, last))
     new = ValueSet(TEXT, values=values, nullable=typed.set.nullable, null_key=typed.set.null_key)
     return Typed(func("strftime", typed.sql, exp.Literal.string(text)), new)
 
@@ -171,26 +172,30 @@ def _date_trunc(compiler: Compiler, node: exp.Expr) -> Typed:
     if seconds:
         grain = Fraction(seconds * 10**6)
     elif unit != "day" and bounds.bounded:
-        values = _periods(bounds, unit, typed.kind, per_day)
+        values = _periods(compiler, bounds, unit, typed.kind)
         grain = per_day if values is not None else None  # too many to list: no finite set, and not one of days
     new = ValueSet(typed.set.type, bounds, machine, values, grain, typed.set.nullable, typed.set.null_key)
     truncated = func("date_trunc", exp.Literal.string(unit), typed.sql)
     return Typed(cast(truncated, typed.kind.value.upper()), new)
 
 
-def _periods(bounds: Interval, unit: str, kind: Kind, per_day: Fraction) -> tuple[Literal, ...] | None:
-    """The starts of all periods in the bounds."""
+def _periods(compiler: Compiler, bounds: Interval, unit: str, kind: Kind) -> tuple[Literal, ...] | None:
+    """The starts of all periods in the bounds, in microseconds."""
     first, last = _as_day(bounds.lower, kind), _as_day(bounds.upper, kind)
     step = {"year": 366, "quarter": 92, "month": 31, "week": 7}[unit]
-    if (last - first).days // step > MAX_PERIODS:
+    size = (last - first).days // step
+    if size > MAX_PERIODS:
         return None
-    starts, day = [], _truncate(first, unit)
-    while day <= last:
-        starts.append(int((day - EPOCH).days * per_day))
-        if (dt.date.max - day).days <= step:
-            break
-        day = _truncate(day + dt.timedelta(days=step), unit)
-    return tuple(starts)
+
+    def starts() -> Iterator[int]:
+        day = _truncate(first, unit)
+        while day <= last:
+            yield (day - EPOCH).days * DAY_MICROSECONDS
+            if (dt.date.max - day).days <= step:
+                break
+            day = _truncate(day + dt.timedelta(days=step), unit)
+
+    return compiler.steps.listed(starts(), size, (unit, first, last))
 
 
 @handles(exp.DateDiff, args="this expression unit date_part_boundary big_int")
