@@ -241,6 +241,11 @@ class Law:
     added: tuple[Law, ...] = ()
 
     @property
+    def is_single(self) -> bool:
+        """Whether it is of one sum in whole steps: then its half-width is that of the discrete law."""
+        return self.sums == 1 and not self.added and not self.weighted
+
+    @property
     def blocks(self) -> tuple[Law, ...]:
         """The law of each noise that is added up in each part, independent of the others."""
         return (self, *self.added)

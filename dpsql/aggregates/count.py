@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from dpsql.aggregates.aggregate import Aggregate, Basis, CallShape, Ends, Grid, 
 from dpsql.aggregates.numbers import as_bigint, row_total, total_with_nulls, whole_half_width, whole_number
 from dpsql.expressions import Compiler, Typed
 from dpsql.expressions.literals import not_null
-from dpsql.privacy.interval import laplace_half_width, laplace_sum_half_width
+from dpsql.privacy.interval import laplace_half_width
 
 
 def _read(node: exp.Expr) -> CallShape:
@@ -46,9 +45,9 @@ def _part(name: str, basis: Basis | None = None) -> Way:
         return whole_number(noisy[name], grid.fine, grid)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        if law.sums > 1 or law.added or law.weighted:
-            return whole_half_width(law.half_width([1.0], level), law)
-        return float(laplace_half_width(law.scale, level))
+        if law.is_single:
+            return float(laplace_half_width(law.scale, level))
+        return whole_half_width(law.half_width([1.0], level), law)
 
     return Way(basis or Basis(name), 2.0, combine, half_width)
 
@@ -78,17 +77,9 @@ def _with_nulls(noisy: Noisy, grid: Grid) -> npt.NDArray[Any]:
     return whole_number(*total_with_nulls(noisy, grid), grid)
 
 
-@cache
-def _equal_terms(terms: int, level: float) -> float:
-    """The half-width of a sum of independent Laplace(1)."""
-    return laplace_sum_half_width([1.0] * terms, level)
-
-
 def _half_width_of(terms: int) -> Any:
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        alone = not law.added  # the usual case, whose half-width is kept
-        width = float(law.scale) * _equal_terms(terms, level) if alone else law.half_width([1.0] * terms, level)
-        return whole_half_width(width, law)
+        return whole_half_width(law.half_width([1.0] * terms, level), law)
 
     return half_width
 
@@ -97,18 +88,11 @@ def _half_of_both(law: Law, grid: Grid, level: float) -> float:
     return whole_half_width(law.half_width([0.5], level, count=0.5), law, 0.5)
 
 
-def _alone(law: Law, grid: Grid, level: float) -> float:
-    return whole_half_width(law.half_width([1.0], level), law)
-
-
 def _all_parts(law: Law, grid: Grid, level: float) -> float:
-    scales = law.count_scales
-    alike = len(set(scales)) == 1  # the usual case, whose half-width is kept
-    width = float(scales[0]) * _equal_terms(len(scales), level) if alike else law.half_width([], level, count=1.0)
-    return whole_half_width(width, replace(law, scale=max(scales)))
+    return whole_half_width(law.half_width([], level, count=1.0), replace(law, scale=max(law.count_scales)))
 
 
-TOTAL_WAY = Way(Basis.TOTAL, 2.0, _with_values, _alone)
+TOTAL_WAY = Way(Basis.TOTAL, 2.0, _with_values, _half_width_of(1))
 VALUED_WAYS = tuple(
     Way(basis, 0.5, _with_values, _half_of_both, of_count=0.25)
     for basis in (Basis.VALUED, Basis.CENTRE_AND_NULLS, Basis.MOMENTS_AND_NULLS)

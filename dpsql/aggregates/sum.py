@@ -20,7 +20,7 @@ from dpsql.aggregates.numbers import (
 from dpsql.expressions import Compiler, Typed, refuse, show
 from dpsql.expressions.numbers import as_number, unbounded_error
 from dpsql.policy import Kind
-from dpsql.privacy.interval import laplace_half_width, two_laplace_quantile
+from dpsql.privacy.interval import laplace_half_width
 
 LARGEST_BOUND = Fraction(2) ** 900
 
@@ -57,10 +57,10 @@ def _direct(integer: bool) -> Way:
         return _number(noisy["sum"], grid.fine, grid, integer)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        if law.sums > 1 or law.added or law.weighted:
-            width = law.half_width([float(grid.grain * grid.magnitude)], level)
-            return whole_half_width(width, law) if integer else width
-        return float(laplace_half_width(law.scale * grid.magnitude, level) * grid.grain)
+        if law.is_single:
+            return float(laplace_half_width(law.scale * grid.magnitude, level) * grid.grain)
+        width = law.half_width([float(grid.grain * grid.magnitude)], level)
+        return whole_half_width(width, law) if integer else width
 
     return Way(Basis.SUM, 2.0, combine, half_width)
 
@@ -77,11 +77,7 @@ def _from_endpoints(basis: Basis, integer: bool, grid: Grid) -> Way:
         return _number(endpoint_sum(noisy, grid), grid.cells * grid.fine, grid, integer)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        low, high = float(abs(grid.lower)), float(abs(grid.upper))
-        alone = not law.added
-        width = (
-            two_laplace_quantile(low, high, level) * float(law.scale) if alone else law.half_width([low, high], level)
-        )
+        width = law.half_width([float(grid.lower), float(grid.upper)], level)
         return whole_half_width(width, law) if integer else width
 
     low, high = _relative(grid)
@@ -135,10 +131,10 @@ def _constant(integer: bool) -> Way:
         return as_double(noisy["present"], grid.lower / grid.fine)
 
     def half_width(law: Law, grid: Grid, level: float) -> float:
-        if law.sums > 1 or law.added or law.weighted:
-            width = law.half_width([1.0], level) * float(abs(grid.lower))
-            return whole_half_width(width, law) if integer else width
-        return float(laplace_half_width(law.scale, level) * abs(grid.lower))
+        if law.is_single:
+            return float(laplace_half_width(law.scale, level) * abs(grid.lower))
+        width = law.half_width([1.0], level) * float(abs(grid.lower))
+        return whole_half_width(width, law) if integer else width
 
     return Way(Basis.PRESENT, 2.0, combine, half_width)
 

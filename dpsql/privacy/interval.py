@@ -12,10 +12,11 @@ import itertools
 import math
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -95,17 +96,26 @@ def laplace_sum_half_width(scales: Sequence[float], level: Fraction | float = 0.
     """The x with P(|S| <= x) = level for the sum S of independent, continuous Laplaces of these scales.
 
     Right to about 12 digits for any mixture of scales, equal or far apart, 0 included; at most 32 of them.
-    Newton's method on the logarithm of the tail, concave as in `two_laplace_quantile`.
     """
-    law = _Sum(scales)
-    miss = _decimal(_miss(level), law.context)
-    if not law.scales:
+    ordered = sorted(map(abs, scales), reverse=True)
+    if not all(map(math.isfinite, ordered)):
+        raise ValueError("scales must be finite")
+    if not ordered or ordered[0] == 0:
         return 0.0
+    relative = tuple(b / ordered[0] for b in ordered)
+    return ordered[0] * _laplace_sum_half_width(relative, _miss(level))
+
+
+@lru_cache(maxsize=4096)
+def _laplace_sum_half_width(scales: tuple[float, ...], miss: Fraction) -> float:
+    """Newton's method on the logarithm of the tail, concave as in `two_laplace_quantile`; the largest scale is 1."""
+    law = _Sum(scales)
     context = law.context
-    x = context.multiply(law.scales[0], context.minus(context.ln(miss)))
+    wanted = _decimal(miss, context)
+    x = context.minus(context.ln(wanted))
     while True:
         tail = law.tail(x)
-        excess = context.ln(context.divide(tail, miss))
+        excess = context.ln(context.divide(tail, wanted))
         step = float(context.multiply(excess, context.divide(tail, law.density(x))))
         x = context.add(x, Decimal(step))
         if abs(step) <= 1e-13 * float(x):
@@ -180,17 +190,34 @@ def cube_tail(coefficients: Sequence[float], dimensions: int, x: float) -> float
     scales = _distinct(coefficients, dimensions)
     if x <= 0 or not scales:
         return float(x <= 0)
-    k = len(scales)
-    total = 0.0
+    return min(1.0, max(0.0, _beyond(scales, dimensions, x, math.exp)))
+
+
+Number = TypeVar("Number", float, Doubles)
+"""One number, or several at once."""
+
+
+def _beyond(scales: Sequence[float], dimensions: int, x: Number, exp: Callable[[Number], Number]) -> Number:
+    """The formula of `cube_tail`, rounding errors included."""
+    k, total = len(scales), 0 * x
     for signs in itertools.product((1.0, -1.0), repeat=k):
         a = math.fsum(map(operator.mul, signs, scales))
         if a > 0:
-            terms, factor = [], 1.0  # (-x)^j (d - j)! / d!
+            factor = math.prod(signs) + 0 * x  # and (-x)^j (d - j)! / d!
             for j in range(k + 1):
-                terms.append(math.comb(k, j) * a ** (k - j) * factor * _upper_gamma(dimensions + 1 - j, x / a))
-                factor *= -x / max(dimensions - j, 1)
-            total += math.prod(signs) * math.fsum(terms)
-    return min(1.0, max(0.0, 2 * total / (math.factorial(k) * math.prod(2 * c for c in scales))))
+                gamma = _upper_gamma(dimensions + 1 - j, x / a, exp)
+                total = total + math.comb(k, j) * a ** (k - j) * factor * gamma
+                factor = factor * (-x / max(dimensions - j, 1))
+    return 2 * total / (math.factorial(k) * math.prod(2 * c for c in scales))
+
+
+def _upper_gamma(shape: int, x: Number, exp: Callable[[Number], Number]) -> Number:
+    """Q(shape, x), for a whole shape from 1."""
+    term, total = exp(-x), 0 * x
+    for i in range(shape):
+        total = total + term
+        term = term * x / (i + 1)
+    return total
 
 
 @lru_cache(maxsize=4096)
@@ -264,27 +291,10 @@ def _cubes_half_width(blocks: tuple[tuple[tuple[float, ...], int], ...], miss: f
 
 def _cube_on_grid(scales: tuple[float, ...], dimensions: int, step: float) -> Doubles:
     """How likely Σ c_i Z_i lies in each of 2·CELLS + 1 cells of a grid, the middle one around 0: see `cube_tail`."""
-    x = np.asarray((np.arange(CELLS + 1) + 0.5) * step, dtype=np.float64)
-    total, k = np.zeros(len(x)), len(scales)
-    for signs in itertools.product((1.0, -1.0), repeat=k):
-        a = math.fsum(map(operator.mul, signs, scales))
-        if a > 0:
-            factor, relative = np.ones(len(x)), np.asarray(x / a, dtype=np.float64)
-            for j in range(k + 1):
-                gamma = _upper_gammas(dimensions + 1 - j, relative)
-                total += math.prod(signs) * math.comb(k, j) * a ** (k - j) * factor * gamma
-                factor *= -x / max(dimensions - j, 1)
-    tail = np.clip(2 * total / (math.factorial(k) * math.prod(2 * c for c in scales)), 0.0, 1.0)
+    x: Doubles = (np.arange(CELLS + 1, dtype=np.float64) + 0.5) * step
+    tail = np.clip(_beyond(scales, dimensions, x, np.exp), 0.0, 1.0)
     half = -np.diff(tail) / 2
     return np.concatenate((half[::-1], [1 - tail[0]], half))
-
-
-def _upper_gammas(shape: int, x: Doubles) -> Doubles:
-    term, total = np.exp(-x), np.zeros(len(x))
-    for i in range(shape):
-        total += term
-        term = term * x / (i + 1)
-    return total
 
 
 def _distinct(coefficients: Sequence[float], dimensions: int) -> list[float]:
@@ -293,15 +303,6 @@ def _distinct(coefficients: Sequence[float], dimensions: int) -> list[float]:
         raise ValueError("coefficients must be finite, at most one for each dimension")
     ordered = sorted(map(abs, coefficients), reverse=True)
     return [c for c in ordered if c > 1e-3 * ordered[0]]
-
-
-def _upper_gamma(shape: int, x: float) -> float:
-    """Q(shape, x), for a whole shape from 1."""
-    term, total = math.exp(-x), 0.0
-    for i in range(shape):
-        total += term
-        term *= x / (i + 1)
-    return total
 
 
 def parse_level(value: object) -> Fraction:
