@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, Protocol
@@ -91,11 +91,13 @@ def explain(
     choice: MechanismChoice = "laplace",
 ) -> str:
     """The plan as text or as one JSON object; half-widths are of that level. `choice`: the policy's, of mechanisms."""
-    facts = describe(plan, inner, outer, cost, level) | {"mechanism": choice}
+    facts = describe(plan, inner, outer, cost, level, choice)
     return json.dumps(facts, indent=2, ensure_ascii=False) if form == "json" else _text(facts)
 
 
-def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Cost, level: Fraction) -> dict[str, Any]:
+def describe(
+    plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Cost, level: Fraction, choice: MechanismChoice
+) -> dict[str, Any]:
     """Everything that EXPLAIN shows, as plain data."""
     before, charged = cost.left, cost.charge.epsilon
     return {
@@ -114,6 +116,7 @@ def describe(plan: Plan, inner: Sequence[Sequence[_Inner]], outer: str, cost: Co
             for number, (release, queries) in enumerate(zip(plan.releases, inner, strict=True))
         ],
         "outer_sql": outer,
+        "mechanism": choice,
     }
 
 
@@ -209,7 +212,7 @@ def _planned(
         "basis": basis.basis.value,
         "epsilon": _number(basis.epsilon),
         "parts_of_rows": plan.parts_of(number),
-        "parts_added": max(1 + len(number.added), len(number.counts)),
+        "parts_added": len(_added(number)),
         "epsilon_of_parts": [_number(plan.bases[index].epsilon) for index in _added(number)],
         "bound": _bound(basis, plan.query.rows),
         **_error(number, plan, level),
@@ -329,7 +332,12 @@ def _stored_error(
         _, worst = over_rows(plan.law(number), grid, float(asked))
         widths = known.half_widths(worst, of_root=number.way.of_root)
         found |= {"rows_stored": known.rows, "itself_stored": known.itself, "half_width_stored": widths}
-    return {name: None if values is None else [min(values), max(values)] for name, values in found.items()}
+    return {name: None if values is None else _ends(values) for name, values in found.items()}
+
+
+def _ends(values: Sequence[float]) -> list[float]:
+    """The least and the greatest."""
+    return [min(values), max(values)]
 
 
 def _bound(basis: BasisPlan, rows: Rows) -> str | None:
@@ -424,7 +432,7 @@ def _release_text(index: int, release: dict[str, Any], *, compared: bool) -> lis
         error = f" {_error_text(number) or 'error depends on the data'}{bounds};"
         lines.append(
             f"  {number['call']}:{error} {number['mechanism']}, basis {number['basis']}, epsilon "
-            f"{_range(number['epsilon_of_parts'])}{_partition_text(number)}"
+            f"{_range_text(_ends(number['epsilon_of_parts']), sign='', text='{:g}'.format)}{_partition_text(number)}"
         )
         if number["epsilon_of_ends"]:
             shares = ", ".join(f"{epsilon:g}" for epsilon in number["epsilon_of_ends"])
@@ -449,11 +457,6 @@ def _release_text(index: int, release: dict[str, Any], *, compared: bool) -> lis
     if not release["inner_sql"]:
         return [*lines, "  the declared keys are listed: nothing is read, nothing is charged"]
     return [*lines, "  inner SQL (on the private engine):", *(f"    {sql}" for sql in release["inner_sql"])]
-
-
-def _range(numbers: Sequence[float]) -> str:
-    """The least and the greatest of some, or the one that all are."""
-    return " to ".join(f"{number:g}" for number in dict.fromkeys((min(numbers), max(numbers))))
 
 
 def _partition_text(number: dict[str, Any]) -> str:
@@ -507,9 +510,9 @@ def _stored_text(number: dict[str, Any]) -> str:
     return f"by the stored noisy number of rows, {rows}, and s, {itself}: {widths}"
 
 
-def _range_text(ends: Sequence[float], over: str = "", sign: str = "±") -> str:
+def _range_text(ends: Sequence[float], over: str = "", sign: str = "±", text: Callable[[float], str] = plain) -> str:
     """One number, or two."""
-    return " to ".join(f"{sign}{end}{over}" for end in dict.fromkeys(map(plain, ends)))
+    return " to ".join(f"{sign}{end}{over}" for end in dict.fromkeys(map(text, ends)))
 
 
 def _error_text(number: dict[str, Any]) -> str:

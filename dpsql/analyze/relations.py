@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from sqlglot import exp
 from dpsql.errors import UnsupportedQuery
 from dpsql.expressions import refuse, show
 from dpsql.names import output_name
+from dpsql.policy.problems import similar
 from dpsql.rows import RESERVED, Rows
 
 MAX_NODES = 20_000
@@ -79,9 +79,8 @@ def rebuilt(node: exp.Expr, child: Callable[[exp.Expr], exp.Expr], skip: tuple[s
 def did_you_mean(name: str, known: Iterable[str], what: str) -> str:
     """A hint for a name that doesn't exist: the nearest one first, then all."""
     names = sorted(known)
-    near = difflib.get_close_matches(name.lower(), names, n=1)
-    near = near or difflib.get_close_matches(name.lower().rpartition(".")[2], names, n=1)
-    return (f"did you mean {near[0]}? " if near else "") + f"{what}: {', '.join(names)}"
+    near = similar(name, names) or similar(name.rpartition(".")[2], names)
+    return (f"did you mean {near}? " if near else "") + f"{what}: {', '.join(names)}"
 
 
 def check_limits(node: exp.Expr) -> None:

@@ -16,7 +16,6 @@ A comparison of a column with a constant reads the raw value: it computes nothin
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -42,6 +41,7 @@ from dpsql.expressions.literals import (
     sql_type,
 )
 from dpsql.policy import ColumnType, Kind
+from dpsql.policy.problems import similar
 from dpsql.valueset import (
     EPOCH,
     Literal,
@@ -296,9 +296,8 @@ def _hint_for(node: exp.Expr) -> str:
     name = show(node).partition("(")[0].strip().lower()
     if name in _INSTEAD:
         return f"write {_INSTEAD[name]}; {SUPPORTED_HINT}"
-    near = difflib.get_close_matches(name[:32].upper(), _NAMES, n=1, cutoff=0.75)
-    written = isinstance(node, exp.Anonymous) and near and near[0].lower() != name
-    return f"did you mean {near[0]}? {SUPPORTED_HINT}" if written else SUPPORTED_HINT
+    near = similar(name, _NAMES, cutoff=0.75) if isinstance(node, exp.Anonymous) else None
+    return SUPPORTED_HINT if near is None or near.lower() == name else f"did you mean {near}? {SUPPORTED_HINT}"
 
 
 _INSTEAD = {

@@ -49,12 +49,12 @@ def quoted(text: str) -> str:
     return f"'{printable(text)}'"
 
 
-def similar(word: str, options: Iterable[str]) -> str | None:
-    """The option that was probably meant."""
+def similar(word: str, options: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The option that was probably meant; `cutoff`: how alike it has to be, from 0 to 1."""
     if len(word) > 64:
         return None
     by_lower = {option.lower(): option for option in options}
-    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else None
 
 
