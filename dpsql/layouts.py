@@ -546,10 +546,11 @@ def _partition(
         blocks += [replace(block, part=(0, number)) for block in layout.blocks]
     mechanisms = [block.mechanism for block in blocks for _ in block.bases]
     for index, each in of_parts.items():
-        own_kind = len({mechanisms[source.basis] for source in each}) == 1
-        in_cubes = any(mechanisms[source.basis] is cube.MECHANISM for source in each)
-        apart = _counts_everyone(query.calls[index]) and not in_cubes
-        added = _added_counts(each) if apart else _added(each) if own_kind else None
+        kinds = {mechanisms[source.basis] for source in each}
+        if _counts_everyone(query.calls[index]) and cube.MECHANISM not in kinds:
+            added = _added_counts(each)
+        else:
+            added = _added(each) if len(kinds) == 1 else None
         if added is None:
             return None
         sources[index] = added

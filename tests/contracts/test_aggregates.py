@@ -137,20 +137,17 @@ def test_half_widths_hold_what_they_promise(
         rows = _with_value(way, _rows(grid) * (150 if name in DEVIATIONS else 30))
         source = SystemNoise(SeededBytes(number + 1))
         exact = _exact(way, grid, rows)
-        parts = _parts(way, grid)
-        if way.basis in CENTRED:
-            noisy = exact
-            for scale in (1 / epsilon, *added):
-                of_cube = source.cube(1024 * scale, len(parts), draws)
-                noisy = {
-                    p.name: noisy[p.name] + (z * p.unit + 512) // 1024 for p, z in zip(parts, of_cube, strict=True)
-                }
-            laws = [Law(cube.MECHANISM, scale, len(parts), (scale,)) for scale in (1 / epsilon, *added)]
-        else:
-            noisy = exact
-            for scale in (1 / epsilon, *added):
-                noisy = {p.name: noisy[p.name] + source.laplace(p.unit * scale, draws) for p in parts}
-            laws = [Law(laplace.MECHANISM, scale, len(parts)) for scale in (1 / epsilon, *added)]
+        parts, scales, of_cube = _parts(way, grid), (1 / epsilon, *added), way.basis in CENTRED
+        noisy = exact
+        for scale in scales:
+            if of_cube:
+                fine = source.cube(1024 * scale, len(parts), draws)
+                noises = [(z * part.unit + 512) // 1024 for part, z in zip(parts, fine, strict=True)]
+            else:
+                noises = [source.laplace(part.unit * scale, draws) for part in parts]
+            noisy = {part.name: noisy[part.name] + noise for part, noise in zip(parts, noises, strict=True)}
+        mechanism = cube.MECHANISM if of_cube else laplace.MECHANISM
+        laws = [Law(mechanism, scale, len(parts), (scale,) if of_cube else ()) for scale in scales]
         law = replace(laws[0], added=tuple(laws[1:]))
         values = way.combine(noisy, grid)
         truth = float(way.combine(exact, grid)[0])
