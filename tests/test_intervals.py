@@ -345,6 +345,17 @@ def test_a_mean_of_few_rows_lies_in_its_interval_at_every_level(basis: Basis) ->
     assert np.all((answer == low) | (answer == high) | ~moved)
 
 
+def test_where_no_mean_is_plausible_those_are_that_are_at_a_higher_level() -> None:
+    """With noise of 10 rows: 35 rows at one bound and −60 at the other are possible in a hundredth, near one end."""
+    _, law, grid, way = _released_often("avg", Basis.ENDPOINTS, 100, [], Fraction(1, 10), draws=1)
+    sums = {"high": np.array([3_500, 6_000]), "low": np.array([-6_000, -6_000])}
+    low, high = way.ends(sums, law, grid, 0.99)
+    assert low[0] == 0 and 1 < high[0] < 50
+    for level in (0.95, 0.99):
+        ends = way.ends(sums, law, grid, level)
+        np.testing.assert_array_equal(ends, [[0, 0], [high[0], 100]])  # nothing is plausible of the other: the bounds
+
+
 def test_intervals_of_variances_lie_as_those_of_the_values_turned_around() -> None:
     """The noise is symmetric, so what is known of n − Σ u is what is known of Σ u."""
     noisy, law, grid, way = _released_often("variance", Basis.BERNSTEIN, 100, [20, 35] * 20, Fraction(1), draws=500)

@@ -148,12 +148,17 @@ def _plausible(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
     return lower + width * low, lower + width * high
 
 
+_WIDER = 0.99
+"""The level of what is plausible where nothing is: to say that any mean is would hold more often than a level says."""
+
+
 def places(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
     """The ends of {s : |Σ of (u − s) over the rows, noisy| ≤ q(s)}, u in [0, 1] a value's place between its bounds.
 
     With N the noisy number of rows and B that of the upper bound, the noisy sum is B − s·N in units of the bounds'
     distance. At the true mean it is pure noise, so it exceeds its own quantile q(s) in 1 − level of all releases,
-    whatever the data (Fieller 1954). Where nothing is plausible, or no row, the ends are the bounds.
+    whatever the data (Fieller 1954). Where nothing is, they are those of what is plausible at a level of 0.99; where
+    that is nothing either, or there is no row, the bounds.
     """
     rows = in_rows(noisy, grid)
     if "centre" in noisy:
@@ -170,10 +175,16 @@ def places(noisy: Noisy, law: Law, grid: Grid, level: float) -> Ends:
         part = slice(start, start + _AT_ONCE)
         middle = upper[part, None].astype(np.float64) - rows[part, None] * steps
         low, high = plausible(middle, steps, -limits, limits)
-        nowhere = high < low
-        ends[0].append(np.where(nowhere, 0.0, low))
-        ends[1].append(np.where(nowhere, 1.0, high))
-    return np.concatenate(ends[0]), np.concatenate(ends[1])
+        ends[0].append(low)
+        ends[1].append(high)
+    low, high = np.concatenate(ends[0]), np.concatenate(ends[1])
+    (nowhere,) = np.nonzero(high < low)
+    if len(nowhere):
+        low[nowhere], high[nowhere] = 0.0, 1.0
+        if level < _WIDER:
+            wider = places({name: sums[nowhere] for name, sums in noisy.items()}, law, grid, _WIDER)
+            low[nowhere], high[nowhere] = wider
+    return low, high
 
 
 def plausible(
