@@ -319,22 +319,22 @@ def _with_laplace(query: ReleaseQuery) -> Layout:
     of_rows = {c.measure.identity[1]: Measure(None, c.measure.filter) for c in query.calls}
     ways = {(c.aggregate, c.measure.identity): _ways(c.aggregate, c.measure) for c in query.calls}
     modes = {identity: list(_modes(measure, ways)) for identity, measure in measures.items()}
-    best: Layout | None = None
+    found: list[tuple[float, Layout]] = []
     for start in (0, -1):
         chosen = {identity: options[start] for identity, options in modes.items()}
         current = _assign(query, measures, ways, chosen, of_rows)
+        cost = current.cost
         improved = len(measures) <= MAX_SEARCHED
         while improved:
             improved = False
             for identity, options in modes.items():
                 for option in options:
                     candidate = _assign(query, measures, ways, {**chosen, identity: option}, of_rows)
-                    if candidate.cost < current.cost * (1 - 1e-9):
-                        chosen[identity], current, improved = option, candidate, True
-        if best is None or current.cost < best.cost * (1 - 1e-9):
-            best = current
-    assert best is not None
-    return best
+                    if (less := candidate.cost) < cost * (1 - 1e-9):
+                        chosen[identity], current, cost, improved = option, candidate, less, True
+        found.append((cost, current))
+    (first, layout), (other, instead) = found
+    return instead if other < first * (1 - 1e-9) else layout
 
 
 _Mode = tuple[Basis, ...]
@@ -384,52 +384,64 @@ def _assign(
     of_rows: dict[str, Measure],
 ) -> Layout:
     bases = [(basis, measures[identity]) for identity, mode in modes.items() for basis in mode]
+    of_measure: dict[tuple[str, str], list[int]] = {}
+    counts: dict[str, Source] = {}  # the best of each filter's rows
+    for index, (basis, known) in enumerate(bases):
+        of_measure.setdefault(known.identity, []).append(index)
+        for source in _counts(index, basis, known):
+            best = counts.get(known.identity[1], source)
+            counts[known.identity[1]] = min(best, source, key=_variance)
 
     def rows(measure: Measure) -> Source:
         """The best count of the rows that pass a measure's filter: of those that are there, else one of its own."""
-        if not (options := list(_counts(measure, bases))):
-            bases.append((Basis.ROWS, of_rows[measure.identity[1]]))
-            options = [Source(len(bases) - 1, ROW_WAY)]
-        return min(options, key=lambda source: source.way.variance)
+        condition = measure.identity[1]
+        if condition not in counts:
+            bases.append((Basis.ROWS, of_rows[condition]))
+            counts[condition] = Source(len(bases) - 1, ROW_WAY)
+        return counts[condition]
 
     sources = []
     for call in query.calls:
-        measure = call.measure
+        identity = call.measure.identity
         options = [
             Source(index, way)
-            for index, (basis, known) in enumerate(bases)
-            if known.identity == measure.identity
-            for way in ways[call.aggregate, measure.identity]
-            if way.basis is basis
+            for index in of_measure.get(identity, ())
+            for way in ways[call.aggregate, identity]
+            if way.basis is bases[index][0]
         ]
         if not options and call.aggregate == "count":
-            options = [rows(measure)]
-        best = min(options, key=lambda source: source.way.variance)
+            options = [rows(call.measure)]
+        best = min(options, key=_variance)
         if best.way.of_count is not None:
-            counted = rows(measure)
+            counted = rows(call.measure)
             best = Source(best.basis, best.way, (counted.basis,), (counted.way,))
         sources.append(best)
     blocks = tuple(_block(query, laplace.MECHANISM, [basis]) for basis in bases)
     return Layout(blocks, tuple(sources), weights_of(query))
 
 
-def _counts(measure: Measure, bases: Sequence[tuple[Basis, Measure]]) -> Iterator[Source]:
-    """The ways in which the bases at hand give the number of rows that pass a measure's filter."""
-    for index, (basis, known) in enumerate(bases):
-        if known.identity[1] != measure.identity[1] or known.by_unit:
-            continue
-        if basis is Basis.ROWS:
-            yield Source(index, ROW_WAY)
-        elif basis in ROWS_FROM_NULLABLE:
-            yield Source(index, ROWS_FROM_NULLABLE[basis])
-        elif known.argument is not None and is_whole(known):
-            yield from (Source(index, way) for way in PRESENT_WAYS if way.basis is basis)
+def _variance(source: Source) -> float:
+    return source.way.variance
+
+
+def _counts(index: int, basis: Basis, known: Measure) -> Iterator[Source]:
+    """The ways in which a basis gives the number of rows that pass its filter."""
+    if known.by_unit:
+        return
+    if basis is Basis.ROWS:
+        yield Source(index, ROW_WAY)
+    elif basis in ROWS_FROM_NULLABLE:
+        yield Source(index, ROWS_FROM_NULLABLE[basis])
+    elif known.argument is not None and is_whole(known):
+        yield from (Source(index, way) for way in PRESENT_WAYS if way.basis is basis)
 
 
 # ---------------------------------------------------------------------------------------------- partitions
 
 MAX_ADDED = 16
 """Noisy sums that are added to make a count of all rows: what a half-width takes grows with their square."""
+MAX_IN_PARTS = 64
+"""And numbers of all rows times the parts that they may be made of: each of them is laid out in each part."""
 MAX_COUNTED = 4
 """Partitions of whose parts a count of all rows is tried: for each, all other numbers are laid out again."""
 MAX_FILTERS = 64
@@ -458,14 +470,17 @@ def _partitioned(query: ReleaseQuery, family: Family) -> Iterator[Layout]:
     groups = _apart(query, of_filter.values())
     counts = [i for i in everyone if _counts_everyone(query.calls[i])]
     added = [each for each in (counts, everyone) if each][: 2 if len(counts) < len(everyone) else 1]
+    alone = [_partition(query, parts, (), family) if len(parts) > 1 else None for parts in groups]
     tried: list[tuple[int | None, Sequence[_Part], Sequence[int], Family]] = [(None, (), (), family)]
     for number, parts in enumerate(groups[:MAX_COUNTED] if everyone else ()):
-        if (all_parts := _with_rest(query, parts)) is not None:
+        all_parts = _with_rest(query, parts) if len(parts) <= MAX_ADDED else None
+        if all_parts is not None:
+            few = [of_all for of_all in added if len(of_all) * len(all_parts) <= MAX_IN_PARTS]
             noises = dict.fromkeys(("laplace", family))
-            tried += [(number, all_parts, of_all, noise) for of_all in added for noise in noises]
+            tried += [(number, all_parts, of_all, noise) for of_all in few for noise in noises]
     for counted, all_parts, of_all, noise in tried:
         partitions = [
-            _partition(query, all_parts, of_all, noise) if number == counted else _partition(query, parts, (), family)
+            _partition(query, all_parts, of_all, noise) if number == counted else alone[number]
             for number, parts in enumerate(groups)
             if len(parts) > 1 or number == counted
         ]

@@ -96,6 +96,8 @@ FAMILIES: Mapping[str, Family] = {
     "FILTERs of ORs": lambda n: _filters(n, lambda i, m: f"{_listed('n > #', m, ' OR ')} OR n < {i}"),
     "FILTERs of ANDs": lambda n: _filters(n, lambda i, m: f"{_listed('n + # <> m', m, ' AND ')} AND n = {i}"),
     "aggregates in one number": lambda n: f"SELECT {_listed('SUM(n + #)', n, ' + ')} FROM t",
+    "FILTERs beside aggregates": lambda n: (f"SELECT {_listed('COUNT(*) FILTER (WHERE n = #)', n)}, "
+                                            f"{_listed('SUM(n + #), AVG(n + #)', n)} FROM t"),
     "means and variances": lambda n: f"SELECT {_listed('AVG(n + #), VARIANCE(n + #)', n)} FROM t",
     "intervals": lambda n: f"SELECT COUNT(*) AS c, {_listed('DP_INTERVAL_LOW(c, 0.5#)', n)} FROM t",
     "aggregates of groups": lambda n: f"SELECT k, {_listed('SUM(n + #)', n)} FROM t GROUP BY k",

@@ -682,6 +682,17 @@ def test_conditions_are_disjoint_where_that_is_certain(plain: Bench) -> None:
     assert not disjoint(None, filters["yes"])
 
 
+def test_many_numbers_of_all_rows_are_not_added_up_from_many_parts(
+    plain: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where they are few, times the parts: the rest included, of which each is laid out in each part."""
+    numbers = "COUNT_IF(age < 9), COUNT_IF(age > 9), SUM(age), AVG(age), VARIANCE(age)"
+    for most, parts in ((8, set()), (9, {3})):
+        monkeypatch.setattr(layouts, "MAX_IN_PARTS", most)
+        release = planned(plain, numbers, Fraction(1, most))
+        assert {1 + len(number.added) for number in release.numbers if number.added} == parts
+
+
 def test_conditions_that_take_too_long_to_compare_are_no_parts(plain: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it takes is known before any are compared."""
     numbers = ", ".join(f"COUNT_IF(age IN ({3 * age}, {3 * age + 1}))" for age in range(10))
