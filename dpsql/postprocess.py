@@ -193,6 +193,10 @@ class Scratch:
             raise
         except duckdb.InterruptException:
             raise Cancelled("the query over the noisy rows took too long", hint="ask for less") from None
+        except duckdb.OutOfMemoryException:
+            raise EngineError(
+                "the query over the noisy rows took too much memory", hint="ask for less; what was charged stands"
+            ) from None
         except duckdb.Error as error:
             raise EngineError(
                 f"the query over the noisy rows failed ({type(error).__name__}); the charge stands",

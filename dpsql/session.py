@@ -82,6 +82,9 @@ from dpsql.rows import Catalogue
 from dpsql.stored import StoredNumbers
 
 CACHED_PLANS = 256
+CACHED_CHARACTERS = 4_000_000
+"""Of the statements and their inner queries, and of keys that are listed: with its trees a plan has some 30 bytes for
+each."""
 ATTEMPTS = 3
 """How often a query starts again because the data changed between compiling and opening them."""
 
@@ -103,6 +106,13 @@ class Compiled:
     errors: Errors | None
     explain: Format | None
     level: Fraction
+
+    @property
+    def characters(self) -> int:
+        """About how many characters its inner queries and listed keys have together: what it takes to keep it."""
+        keys = [key.domain for release in self.plan.releases for key in release.query.keys]
+        listed = sum(len(domain.values) for domain in keys if domain.values is not None)
+        return listed + sum(len(inner.sql) for queries in self.inner for inner in queries)
 
     @property
     def outer_sql(self) -> str:
@@ -155,7 +165,7 @@ class Session:
         self.answers = answers
         self._noise = noise
         self._lock = threading.Lock()
-        self._plans: OrderedDict[Hashable, Compiled] = OrderedDict()
+        self._plans: OrderedDict[Hashable, tuple[Compiled, int]] = OrderedDict()
         self._version = engine.version
         self._data: Data | None = None
 
@@ -168,14 +178,24 @@ class Session:
 
         `level` is that of half-widths, and of intervals that name none (default: 0.95). It changes no noise.
         """
-        return self.answer(self.prepare(sql, parameters, epsilon=epsilon, level=level), analyst=analyst)
+        prepared = self.prepare(sql, parameters, epsilon=epsilon, level=level, analyst=analyst)
+        return self.answer(prepared, analyst=analyst)
 
     def prepare(
-        self, sql: str, parameters: Parameters = (), *, epsilon: object = None, level: object = None
+        self,
+        sql: str,
+        parameters: Parameters = (),
+        *,
+        epsilon: object = None,
+        level: object = None,
+        analyst: str | None = None,
     ) -> Prepared:
-        """A statement compiled, for `answer`, and for front ends that show it. No data is read. Raises dpsql.Error."""
+        """A statement compiled, for `answer`, and for front ends that show it. No data is read. Raises dpsql.Error.
+
+        What was compiled is kept for the analyst alone: how long it takes doesn't tell what others asked.
+        """
         try:
-            return self._compile(sql, parameters, self.epsilon(epsilon), _level(level))
+            return self._compile(sql, parameters, self.epsilon(epsilon), _level(level), analyst)
         except Error:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary: no other exception may leave
@@ -207,7 +227,7 @@ class Session:
                 receipt = self._release(prepared.sql, run, transaction, analyst) if unchanged else None
             if receipt is not None:
                 return self._result(run, analyst, receipt.loss, receipt.remaining)
-            prepared = self._compile(prepared.sql, prepared.parameters, prepared.epsilon, compiled.level)
+            prepared = self._compile(prepared.sql, prepared.parameters, prepared.epsilon, compiled.level, analyst)
             compiled, scratch, version = prepared.compiled, prepared.scratch, prepared.version
         raise EngineError("the data is being changed; nothing was charged", hint="try again")
 
@@ -321,7 +341,7 @@ class Session:
         form: Format = "text",
     ) -> str:
         """What a statement would release and cost, with no data read and no charge; `level` is that of half-widths."""
-        prepared = self.prepare(sql, parameters, epsilon=epsilon, level=level)
+        prepared = self.prepare(sql, parameters, epsilon=epsilon, level=level, analyst=analyst)
         try:
             cost = self._cost(prepared.compiled, prepared.scratch, analyst)
             return self._explanation(prepared.compiled, cost, form)
@@ -387,24 +407,32 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ compiling
 
-    def _compile(self, sql: str, parameters: Parameters, epsilon: Fraction, level: Fraction) -> Prepared:
+    def _compile(
+        self, sql: str, parameters: Parameters, epsilon: Fraction, level: Fraction, analyst: str | None
+    ) -> Prepared:
         data = self._current()
         today = dt.datetime.now(dt.UTC).date()
-        key = (sql, _hashable(parameters), epsilon, level, today, data.version)
+        key = (sql, _hashable(parameters), epsilon, level, today, data.version, analyst)
         with self._lock:
             found = self._plans.get(key)
             if found is not None:
                 self._plans.move_to_end(key)
-                return Prepared(sql, parameters, epsilon, found, data.scratch, data.version)
+                return Prepared(sql, parameters, epsilon, found[0], data.scratch, data.version)
         try:
             compiled = self._compiled(data, sql, parameters, epsilon, level, today)
         except RecursionError:  # translated into DuckDB's SQL, a tree can be deeper than what was written
             raise UnsupportedQuery("the statement nests too deep", hint="use fewer levels, or plainer ones") from None
-        with self._lock:
-            self._plans[key] = compiled
-            while len(self._plans) > CACHED_PLANS:
-                self._plans.popitem(last=False)
+        self._keep(key, compiled, len(sql))
         return Prepared(sql, parameters, epsilon, compiled, data.scratch, data.version)
+
+    def _keep(self, key: Hashable, compiled: Compiled, length: int) -> None:
+        """Keep a plan, and let go of those that have been asked for least lately where all together are too large."""
+        size = length + compiled.characters
+        with self._lock:
+            self._plans.pop(key, None)
+            self._plans[key] = compiled, size
+            while len(self._plans) > CACHED_PLANS or sum(each for _, each in self._plans.values()) > CACHED_CHARACTERS:
+                self._plans.popitem(last=False)
 
     def _compiled(
         self, data: Data, sql: str, parameters: Parameters, epsilon: Fraction, level: Fraction, today: dt.date

@@ -154,7 +154,7 @@ class OpenSession(Session):
     def execute(
         self, sql: str, parameters: Any = (), *, epsilon: object = None, level: object = None, analyst: str
     ) -> Result:
-        return self._answer(self._compile(sql, parameters, self.epsilon(epsilon), _level(level)), analyst)
+        return self._answer(self._compile(sql, parameters, self.epsilon(epsilon), _level(level), analyst), analyst)
 
 
 @dataclass(slots=True, repr=False)

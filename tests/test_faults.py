@@ -186,6 +186,17 @@ def test_ctrl_c_while_the_engine_works(monkeypatch: pytest.MonkeyPatch) -> None:
         driver.quietly(lambda: (_ for _ in ()).throw(duckdb.InterruptException("Query interrupted")))
 
 
+def test_a_query_over_noisy_rows_that_takes_too_much_memory() -> None:
+    """The reason names no class of the driver's. Before the charge it would have been refused (`Scratch.bind`)."""
+    scratch = Scratch(memory="32MB")
+    sql = "SELECT array_agg(i) AS v FROM generate_series(1, 100000000) AS g(i)"
+    with pytest.raises(dpsql.EngineError) as raised:
+        scratch.run(Outer(sql, None, ("v",), ("BIGINT[]",)), {})
+    assert str(raised.value) == "the query over the noisy rows took too much memory"
+    assert raised.value.hint == "ask for less; what was charged stands"
+    scratch.close()
+
+
 @pytest.mark.parametrize(("words", "raised"), [("Query interrupted", KeyboardInterrupt), (SECRET, RuntimeError)])
 def test_ctrl_c_over_noisy_rows(monkeypatch: pytest.MonkeyPatch, words: str, raised: type[BaseException]) -> None:
     class Cursor:

@@ -311,6 +311,35 @@ def test_rows_that_are_read_off_are_those_of_the_engine(tmp_path: Path, monkeypa
     session.close()
 
 
+def test_a_plan_is_kept_for_who_asked_alone(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long a statement takes doesn't tell whether another analyst has asked it."""
+    compiled: list[str] = []
+    real = Session._compiled
+    monkeypatch.setattr(
+        Session, "_compiled", lambda self, data, sql, *rest: compiled.append(sql) or real(self, data, sql, *rest)
+    )
+    for analyst, number in (("alice", 1), ("alice", 1), ("bob", 2), ("alice", 2)):
+        session.explain("SELECT COUNT(*) FROM people", analyst=analyst)
+        assert len(compiled) == number
+
+
+def test_plans_are_kept_while_they_are_few_and_small(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kept(*numbers: int) -> set[str]:
+        for number in numbers:
+            session.plan(f"SELECT COUNT(*) FROM people WHERE age > {number}")
+        return {found.inner[0][0].sql.rpartition("> ")[2][:2] for found, _ in session._plans.values()}
+
+    assert kept(10, 11, 12) == {"10", "11", "12"}
+    ((_, size), *_) = session._plans.values()
+    monkeypatch.setattr("dpsql.session.CACHED_CHARACTERS", 2 * size)
+    assert kept(10, 13) == {"10", "13"}, "those that were asked for least lately go"
+    monkeypatch.setattr("dpsql.session.CACHED_CHARACTERS", size - 1)
+    assert kept(14) == set(), "what is too large by itself isn't kept at all"
+    monkeypatch.setattr("dpsql.session.CACHED_CHARACTERS", 100 * size)
+    monkeypatch.setattr("dpsql.session.CACHED_PLANS", 1)
+    assert kept(15, 16) == {"16"}
+
+
 def test_a_kept_plan_is_that_of_its_epsilon(session: Session) -> None:
     """The same text again, at another ε, has the noise and the price of that one."""
     for asked in ("1", "0.25", "1", "2"):

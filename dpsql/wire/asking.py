@@ -124,7 +124,9 @@ class Asker:
 
     def _prepared(self, sql: str, values: Sequence[Value], settings: Settings) -> Prepared:
         try:
-            return self._session.prepare(sql, values, epsilon=settings[EPSILON], level=settings[LEVEL])
+            return self._session.prepare(
+                sql, values, epsilon=settings[EPSILON], level=settings[LEVEL], analyst=self.analyst
+            )
         except UnknownTable as error:
             named = self._catalogue.named(sql)
             if not named:
