@@ -361,9 +361,15 @@ PLANTED = (
     ),
     _planted(
         "G10", "kept plans are found without their ε", "session.py",
-        "key = (sql, _hashable(parameters), epsilon, level, today, data.version)",
-        "key = (sql, _hashable(parameters), level, today, data.version)",
+        "key = (sql, _hashable(parameters), epsilon, level, today, data.version, analyst)",
+        "key = (sql, _hashable(parameters), level, today, data.version, analyst)",
         "test_session.py::test_a_kept_plan_is_that_of_its_epsilon",
+    ),
+    _planted(
+        "F8", "kept plans are found by others, in less time", "session.py",
+        "key = (sql, _hashable(parameters), epsilon, level, today, data.version, analyst)",
+        "key = (sql, _hashable(parameters), epsilon, level, today, data.version)",
+        "test_session.py::test_a_plan_is_kept_for_who_asked_alone",
     ),
     _planted(
         "G10", "cached answers are found without their ε", "answers/question.py",
