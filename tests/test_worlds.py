@@ -181,7 +181,7 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, name: str) ->
     module, attribute, fault = FAULTS[name]
     monkeypatch.setattr(module, attribute, fault(getattr(module, attribute)))
     with pytest.raises(AssertionError, match=r"python -m tests\.test_worlds"):
-        cover(0, 300, QUOTA)
+        cover(3, 300, QUOTA)
 
 
 # ---------------------------------------------------------------------------------------------- meaning
