@@ -440,9 +440,9 @@ def test_numbers_of_weighted_rows_are_covered_as_promised(items: str, epsilon: s
         assert 0.94 - 0.005 <= covered <= (1.0 if whole and epsilon != "0.6" else 0.985), covered
     for _, tree in errors.expressions:
         truth = exact_value(tree, plan, exact)
-        ((low, high),) = drawn_ends(many_releases(plan, exact, 600), plan, [tree], Fraction(95, 100), np.arange(600))
+        ((low, high),) = drawn_ends(many_releases(plan, exact, 300), plan, [tree], Fraction(95, 100), np.arange(300))
         covered = np.mean((low <= truth + 1e-9) & (truth - 1e-9 <= high))
-        assert 0.905 <= covered <= (1.0 if epsilon == "40" else 0.985), covered
+        assert 0.885 <= covered <= (1.0 if epsilon == "40" else 0.995), covered
 
 
 @pytest.mark.parametrize(

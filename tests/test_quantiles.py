@@ -233,7 +233,7 @@ def test_an_extreme_that_many_rows_share_is_found(smallest: bool) -> None:
 @pytest.mark.parametrize("smallest", [False, True])
 def test_no_extreme_lies_beyond_all_rows_but_seldom(smallest: bool) -> None:
     """By its exact law, wherever the rows end, however many there are beyond r: in a twentieth of all releases."""
-    cells, most = 12, 0.0
+    cells, most = 8, 0.0
     for epsilon, fine in ((F(1), 64), (F(1, 3), 1), (F(5), 1024)):
         mechanism = Extreme(smallest, cells, 1, epsilon, fine)
         for last in range(cells):

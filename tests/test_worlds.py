@@ -37,7 +37,7 @@ from tests.guided import Counts, Even
 from tests.harness import NIGHTLY, ZeroNoise, examples
 from tests.worlds import World
 
-STATEMENTS = 90
+STATEMENTS = 75
 """Statements that are compared on several pairs of databases each."""
 EACH = 8
 """Statements of one world."""
