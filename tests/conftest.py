@@ -22,6 +22,13 @@ from dpsql.privacy import random_bytes
 from tests import programs
 from tests.seeded import SeededBytes
 
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """With -n auto: one more than there are processors, since some tests wait for servers, locks and clocks."""
+    return (os.cpu_count() or 1) + 1
+
+
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 
 settings.register_profile(

@@ -16,7 +16,7 @@ FACTOR = 6.5
 SETUP = 20_000
 """Calls that are no more for a long text than for a short one."""
 BOUNDED = {
-    "CTEs in turn": (8_000_000, 64), "CTEs that double": (8_000_000, 8), "CTEs that filter": (13_000_000, 512),
+    "CTEs in turn": (8_000_000, 64), "CTEs that double": (8_000_000, 8), "CTEs that filter": (13_000_000, 256),
 }  # fmt: skip
 """Families whose work does grow faster, as each part repeats those before it: what is too large is refused, after so
 many calls at most (a million is half a second, without counting). And the number to try where there is little time.
